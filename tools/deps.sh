@@ -53,6 +53,15 @@ apt_install() {
     install --no-install-recommends "$@" </dev/null
 }
 
+# Debian enables what it installs, so that it would start with the next boot.
+disable_services() {
+  local name
+  command -v systemctl >/dev/null || return 0
+  for name in munge slurmctld slurmd; do
+    if [[ " ${missing[*]} " == *" $name "* ]]; then systemctl --quiet disable "$name"; fi
+  done
+}
+
 command -v dpkg-query >/dev/null ||
   die "this is not a Debian system. Install the counterparts of these packages yourself: ${packages[*]}"
 
@@ -72,4 +81,5 @@ forbid_services
 # Package lists are refreshed only where they are missing or too old to serve.
 apt-get -qq --simulate install "${missing[@]}" >/dev/null 2>&1 || apt-get -q update
 apt_install "${missing[@]}" || { apt-get -q update && apt_install "${missing[@]}"; }
-say "installed; none of their services was started"
+disable_services
+say "installed; none of their services was started or enabled"
