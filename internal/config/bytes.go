@@ -27,7 +27,7 @@ func ParseBytes(text string) (Bytes, error) {
 		}
 	}
 	count, err := strconv.ParseUint(digits, 10, 63)
-	if err != nil || count > uint64(math.MaxInt64/unit) {
+	if err != nil || Bytes(count) > math.MaxInt64/unit {
 		return 0, fmt.Errorf("%s is not a size such as 16M", Quote(text))
 	}
 	return Bytes(count) * unit, nil

@@ -33,8 +33,8 @@ type Problem struct {
 	Reason string `json:"reason"`
 }
 
-// Error is the problem as a sentence.
-func (p Problem) Error() string {
+// String is the problem as a sentence.
+func (p Problem) String() string {
 	if p.Key == "" {
 		return p.Source + ": " + p.Reason
 	}
@@ -134,7 +134,7 @@ func (m *merger) decode() (Config, error) {
 func join(problems []Problem) error {
 	var all []error
 	for _, p := range problems {
-		all = append(all, p)
+		all = append(all, errors.New(p.String()))
 	}
 	return errors.Join(all...)
 }

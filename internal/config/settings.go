@@ -21,7 +21,7 @@ type setting struct {
 // nccl-tests warms up once per size, but over many sizes before the largest.
 func settings() []setting {
 	return []setting{
-		{"config", "", path()},
+		{fileKey, "", path()},
 		{"gate.min.allreduce", "0", bandwidth()},
 		{"gate.size", "16M", size(4, 64<<30)},
 		{"gate.iters", "20", count(1, 10_000)},

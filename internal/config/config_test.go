@@ -1,0 +1,92 @@
+package config_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"slurm-preflight/internal/config"
+)
+
+func TestBuiltIn(t *testing.T) {
+	cfg, problems, err := config.Load(nil)
+	require.NoError(t, err, "a key lacks its field, or a field its key")
+	require.Empty(t, problems, "a built-in value that its own kind refuses")
+	require.Equal(t, config.Gate{
+		Size: 16 << 20, Iters: 20, Warmup: 2, Time: 3 * time.Second, Timeout: 90 * time.Second,
+		OnFail: config.OnFailFail, OnError: config.OnErrorFail, Backend: config.BackendAuto,
+	}, cfg.Gate)
+
+	settings := cfg.Explain()
+	require.Len(t, settings, len(config.Keys()))
+	for i, key := range config.Keys() {
+		require.Equal(t, key, settings[i].Key)
+		require.Equal(t, "built in", cfg.Source(key))
+	}
+	require.Empty(t, cfg.Source("gate.nonsense"))
+}
+
+func TestLayersInOrder(t *testing.T) {
+	file := config.Layer{
+		{Key: "gate.size", Value: "1M", Source: "file:1"},
+		{Key: "gate.iters", Value: "30", Source: "file:2"},
+		{Key: "gate.min.allreduce", Value: "0.08", Source: "file:3"},
+	}
+	args := config.Layer{
+		{Key: "gate.iters", Value: "40", Source: "args"},
+		{Key: "gate.on_fail", Value: "warn", Source: "args"},
+	}
+	user := config.Layer{{Key: "gate.on_fail", Value: "fail", Source: "option"}}
+
+	cfg, problems, err := config.Load([]config.Layer{file, args}, user)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size)
+	require.Equal(t, 40, cfg.Gate.Iters)
+	require.Equal(t, config.OnFailFail, cfg.Gate.OnFail)
+	require.InDelta(t, 0.08, float64(cfg.Gate.Min.AllReduce), 0)
+	require.Equal(t, "file:1", cfg.Source("gate.size"))
+	require.Equal(t, "args", cfg.Source("gate.iters"))
+	require.Equal(t, "option", cfg.Source("gate.on_fail"))
+	require.Contains(t, cfg.Explain(), config.Setting{Key: "gate.min.allreduce", Value: "0.08", Source: "file:3"})
+}
+
+func TestSiteProblemsLeaveTheLayerBelow(t *testing.T) {
+	file := config.Layer{{Key: "gate.size", Value: "1M", Source: "file:1"}}
+	args := config.Layer{
+		{Key: "gate.size", Value: "16X", Source: "args"},
+		{Key: "gate.min.alreduce", Value: "400", Source: "args"},
+		{Key: "gate.iters", Value: "30", Source: "args"},
+		{Key: "gate.iters", Value: "31", Source: "args:2"},
+		{Key: "gate", Value: "x", Source: "args"},
+		{Key: "nonsense\n", Value: "", Source: "args"},
+	}
+	cfg, problems, err := config.Load([]config.Layer{file, args})
+	require.NoError(t, err)
+	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size)
+	require.Equal(t, 30, cfg.Gate.Iters)
+	require.Equal(t, []string{
+		`args: "gate.size=16X": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`,
+		`args: "gate.min.alreduce=400": unknown key, did you mean gate.min.allreduce?`,
+		`args:2: "gate.iters=31": set before at args, which counts`,
+		"args: \"gate=x\": unknown key; `preflight config` lists the known ones",
+		"args: \"nonsense\\n=\": unknown key; `preflight config` lists the known ones",
+	}, sentences(problems))
+}
+
+func TestUserProblemIsAnError(t *testing.T) {
+	site := config.Layer{{Key: "gate.sise", Value: "1M", Source: "args"}}
+	user := config.Layer{{Key: "gate.iters", Value: "0", Source: "option"}}
+	_, problems, err := config.Load([]config.Layer{site}, user)
+	require.EqualError(t, err, `option: "gate.iters=0": expected a whole number from 1 to 10000`)
+	require.Equal(t, []string{`args: "gate.sise=1M": unknown key, did you mean gate.size?`}, sentences(problems))
+}
+
+func sentences(problems []config.Problem) []string {
+	var all []string
+	for _, p := range problems {
+		all = append(all, p.String())
+	}
+	return all
+}
