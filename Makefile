@@ -26,11 +26,13 @@ SHELL       := /bin/bash
 build       := build
 tools       := $(build)/tools
 home        := $(PREFIX)/lib/slurm-preflight
-# -buildvcs=false: git refuses to look into a clone that belongs to somebody else.
-GOBUILD     := $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
-GOTEST      := $(GO) test -json -buildvcs=false -count=1
+GOBUILD     := $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+GOTEST      := $(GO) test -json -count=1
 judge       := $(tools)/verdict tests/skips.txt && echo 'test: passed' || { echo 'test: FAILED'; exit 1; }
 shipped     := bin/preflight bin/preflight-worker lib/libhostccl.so lib/spank_preflight.so lib/libpreflight.so
+
+# Git refuses to look into a clone that belongs to somebody else, and then Go would refuse to build.
+export GOFLAGS := $(filter-out -buildvcs=%,$(GOFLAGS)) -buildvcs=false
 
 # Targets depend on each other in the order written, `deps` first. The C
 # Makefiles below run in parallel on their own.
@@ -75,9 +77,7 @@ programs:
 libraries:
 	@mkdir -p $(build)/lib
 	@$(MAKE) --no-print-directory -C cgo/hostccl/lib OUT='$(CURDIR)/$(build)/lib'
-	@$(MAKE) --no-print-directory -C spank OUT='$(CURDIR)/$(build)/lib' $(if $(SLURM_VERSION),SLURM_VERSION=$(SLURM_VERSION))
-	CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -o $(build)/lib/libpreflight.so ./spank/core
-	@rm -f $(build)/lib/libpreflight.h
+	@$(MAKE) --no-print-directory -C spank front core OUT='$(CURDIR)/$(build)/lib' GO='$(GO)' $(if $(SLURM_VERSION),SLURM_VERSION=$(SLURM_VERSION))
 
 ## Checking
 
@@ -110,7 +110,7 @@ fmt: $(tools)/golangci-lint ## format the Go code
 # Minutes the first time, from Go's cache afterwards.
 $(tools)/golangci-lint: tools/go.mod tools/go.sum
 	@echo 'lint: building golangci-lint; this takes some minutes, once'
-	@cd tools && $(GO) build -buildvcs=false -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@cd tools && $(GO) build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
 .PHONY: bench

@@ -25,13 +25,15 @@ existing() {
 }
 
 mapfile -t scripts < <(tree | existing | xargs -r -d '\n' grep -lE -m1 '^#!.*\b(ba|da)?sh\b' --)
-mapfile -t c_files < <(tree '*.c' '*.cc' | existing)
+mapfile -t test_c < <(tree 'tests/*.c' 'tests/*.cc' | existing)
 
 check golangci-lint "$golangci" run ./...
 check shellcheck shellcheck "${scripts[@]}"
-if ((${#c_files[@]})); then
-  check cppcheck cppcheck --quiet --std=c11 --std=c++17 --enable=warning,performance,portability \
-    --inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 "${c_files[@]}"
+check 'cppcheck of the plugin' make -s -C spank check
+check 'cppcheck of libhostccl' make -s -C cgo/hostccl/lib check
+if ((${#test_c[@]})); then
+  check 'cppcheck of the tests' cppcheck --quiet --enable=warning,performance,portability \
+    --inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 "${test_c[@]}"
 fi
 
 if ((failed)); then
