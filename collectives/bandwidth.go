@@ -1,9 +1,13 @@
 package collectives
 
-import "time"
+import (
+	"time"
+
+	"slurm-preflight/internal/config"
+)
 
 // GBps is a bandwidth in 10^9 bytes per second, the unit of nccl-tests.
-type GBps float64
+type GBps = config.GBps
 
 // ElementBytes is the size of one float32, the type that the gate measures with.
 const ElementBytes = 4

@@ -110,7 +110,7 @@ func TestEveryOpHasAFloor(t *testing.T) {
 		require.Empty(t, problems, "no key for the floor of %s", op)
 		floor, ok := cfg.Gate.Min.Of(string(op))
 		require.True(t, ok, "no floor for %s", op)
-		require.Equal(t, config.GBps(12.5), floor)
+		require.InDelta(t, 12.5, float64(floor), 0)
 	}
 }
 

@@ -10,6 +10,7 @@ type Message struct {
 	Run    *Run    `json:"run,omitempty"`
 	Result *Result `json:"result,omitempty"`
 	Failed *Failed `json:"failed,omitempty"`
+	Halt   *Halt   `json:"halt,omitempty"`
 	Quit   *Quit   `json:"quit,omitempty"`
 }
 
@@ -82,7 +83,13 @@ type Failed struct {
 	Rank int `json:"rank"`
 	// Error is a sentence for people.
 	Error string `json:"error"`
+	// Halted says that the ranks only waited for others when they were told to halt.
+	Halted bool `json:"halted,omitempty"`
 }
+
+// Halt asks a supervisor to give up waiting for its ranks and to say where they
+// are. The communicator is lost.
+type Halt struct{}
 
 // Quit ends the supervisor and its ranks.
 type Quit struct{}

@@ -1,0 +1,144 @@
+// Package gate runs one gate for one job: it asks Slurm what the job has, plans
+// what to measure, lets the conductor measure it, and turns the verdict into
+// what happens to the job.
+package gate
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"slurm-preflight/collectives"
+	"slurm-preflight/collectives/conductor"
+	"slurm-preflight/internal/config"
+	"slurm-preflight/internal/exitcode"
+	"slurm-preflight/internal/report"
+	"slurm-preflight/internal/slurm"
+)
+
+// Request is what to gate, and by which settings.
+type Request struct {
+	JobID string
+	// SpecText is the user's option as written; Spec is the same, parsed.
+	SpecText string
+	Spec     collectives.Spec
+	Config   config.Config
+	// Home is the directory whose bin and lib hold our programs, the same on all nodes.
+	Home string
+	Log  *slog.Logger
+}
+
+// Run measures the job's nodes. Recorded, if not nil, may answer instead with a
+// report of the same gate on the same attempt. Every outcome is in the report.
+func (r Request) Run(ctx context.Context, recorded func(report.Gate) (report.Gate, bool)) report.Gate {
+	gate := report.Gate{Job: r.JobID, Spec: r.SpecText}
+	job, err := slurm.ShowJob(ctx, r.JobID)
+	if err == nil {
+		gate.Attempt, gate.Started, gate.Nodes = job.Restart, job.Started, job.Nodes
+		if recorded != nil {
+			if old, ok := recorded(gate); ok {
+				return old
+			}
+		}
+		gate.Backend, err = r.backend(job)
+	}
+	if err != nil {
+		gate.Verdict, gate.Reason = report.Error, err.Error()
+	} else {
+		r.measure(ctx, job, &gate)
+	}
+	r.settle(ctx, &gate)
+	return gate
+}
+
+// backend picks what to measure with. auto never falls from GPUs to host
+// memory, since that would call a node healthy whose GPUs nobody looked at.
+func (r Request) backend(job slurm.Job) (string, error) {
+	if r.Config.Gate.Backend == config.BackendAuto && len(job.GPUs) > 0 {
+		return "", errors.New("the job has GPUs, and this version measures over host memory only: " +
+			"ask for it with backend=host, which tests the network and not the GPUs")
+	}
+	return string(config.BackendHost), nil
+}
+
+func (r Request) measure(ctx context.Context, job slurm.Job, gate *report.Gate) {
+	nonce := rand.Text()
+	settings := r.Config.Gate
+	plan := conductor.Plan{
+		Nodes: job.Nodes, Ops: r.Spec.Ops, Bytes: int64(settings.Size),
+		Warmup: settings.Warmup, Iters: settings.Iters, Time: settings.Time, Timeout: settings.Timeout,
+		Floor: r.floor,
+	}
+	step := slurm.Step{JobID: job.ID, Nodes: len(job.Nodes), Command: r.worker(nonce)}
+	conductor.Run(ctx, plan, gate, nonce, r.Log, func() (conductor.Step, error) { return step.Launch() })
+	if gate.Verdict == report.Error && gate.Library.Path == "" {
+		gate.Notes = append(gate.Notes, fmt.Sprintf("every node needs %s and %s; gate.worker= and gate.host_lib= in plugstack.conf name other places",
+			r.workerPath(), r.libraryPath()))
+	}
+}
+
+func (r Request) floor(op collectives.Op) (collectives.GBps, string) {
+	floor, _ := r.Config.Gate.Min.Of(string(op))
+	if floor == 0 {
+		return 0, ""
+	}
+	return floor, r.Config.Source(collectives.FloorKey(op))
+}
+
+func (r Request) worker(nonce string) []string {
+	command := []string{r.workerPath(), "--nonce=" + nonce, "--backend=host", "--library=" + r.libraryPath()}
+	if r.Config.Gate.Interface != "" {
+		command = append(command, "--interface="+r.Config.Gate.Interface)
+	}
+	return command
+}
+
+func (r Request) workerPath() string {
+	if r.Config.Gate.Worker != "" {
+		return r.Config.Gate.Worker
+	}
+	return filepath.Join(r.Home, "bin", "preflight-worker")
+}
+
+func (r Request) libraryPath() string {
+	if r.Config.Gate.HostLib != "" {
+		return r.Config.Gate.HostLib
+	}
+	return filepath.Join(r.Home, "lib", "libhostccl.so")
+}
+
+// settle gives the verdict its exit code and, where figures do not say it, its reason.
+func (r Request) settle(ctx context.Context, gate *report.Gate) {
+	switch gate.Verdict {
+	case report.Pass:
+	case report.Unjudged:
+		gate.Reason = "no floor is set: gate.min.<collective>= or min= would set one"
+	case report.Untestable:
+		gate.Reason = "one rank alone moves nothing over a network"
+	case report.Fail:
+		gate.Exit = exitcode.Unfit
+		if r.Config.Gate.OnFail == config.OnFailWarn {
+			gate.Exit = exitcode.Fit
+		}
+	case report.Error:
+		gate.Exit = exitcode.Unavailable
+		if r.Config.Gate.OnError == config.OnErrorRun {
+			gate.Exit = exitcode.Fit
+		}
+	case report.Cancelled:
+		gate.Exit = exitcode.Terminated
+		var cancelled Cancelled
+		if errors.As(context.Cause(ctx), &cancelled) {
+			gate.Exit = int(cancelled)
+		}
+	}
+}
+
+// Cancelled is the cause of a cancelled context: the exit code that its signal stands for.
+type Cancelled int
+
+// Error names the exit code.
+func (c Cancelled) Error() string { return fmt.Sprintf("cancelled, exit code %d", int(c)) }

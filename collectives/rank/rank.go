@@ -1,0 +1,195 @@
+// Package rank is one rank of the gate: a process of its own that loads the
+// collective library, joins the communicator and measures. It is told what to
+// do over a pipe by its supervisor, who may kill it at any moment.
+//
+// It knows neither NCCL nor CUDA: the program hands it a Library and a Device.
+// Memory, streams and events are opaque handles of that library.
+package rank
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"slurm-preflight/collectives"
+	"slurm-preflight/collectives/protocol"
+)
+
+// Library makes communicators; NCCL, RCCL and libhostccl are such libraries.
+type Library interface {
+	// Info tells what was loaded, and from where.
+	Info() (protocol.Library, error)
+	// UniqueID makes the id of a new communicator. The process must live until all ranks have joined.
+	UniqueID() ([128]byte, error)
+	// Init begins to join a communicator; Communicator.Settled tells when it is done.
+	Init(id [128]byte, ranks, rank int) (Communicator, error)
+}
+
+// Communicator is one rank's membership in a group.
+type Communicator interface {
+	// Settled reports that nothing is under way; an error is the group's end.
+	Settled() (bool, error)
+	// AllReduce enqueues the sum of count float32 values on the stream.
+	AllReduce(send, recv uintptr, count int, stream uintptr) error
+	// Abort ends whatever is under way, in all states.
+	Abort() error
+	// Destroy leaves the group in peace.
+	Destroy() error
+}
+
+// Device is the memory that the library works on.
+type Device interface {
+	Alloc(bytes int) (uintptr, error)
+	Free(memory uintptr) error
+	Upload(to uintptr, from []byte) error
+	Download(to []byte, from uintptr) error
+	NewStream() (uintptr, error)
+	// StreamDone reports that all work on the stream is finished.
+	StreamDone(stream uintptr) (bool, error)
+	NewEvent() (uintptr, error)
+	FreeEvent(event uintptr) error
+	Record(event, stream uintptr) error
+	// Elapsed is the time between two events that have both happened.
+	Elapsed(from, to uintptr) (time.Duration, error)
+}
+
+// rank is the state between two commands.
+type rank struct {
+	library Library
+	device  Device
+	comm    Communicator
+	stream  uintptr
+	first   int // this rank's number
+	ranks   int
+	buffers *buffers
+}
+
+// Serve says hello and obeys the commands of in until it ends or says quit.
+// What a command could not do is answered with protocol.Failed, not returned.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, makesID bool, library Library, device Device) error {
+	r := &rank{library: library, device: device}
+	answers := json.NewEncoder(out)
+	if err := answers.Encode(r.hello(makesID)); err != nil {
+		return fmt.Errorf("say hello: %w", err)
+	}
+	commands := json.NewDecoder(in)
+	for {
+		var command protocol.Message
+		if err := commands.Decode(&command); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read command: %w", err)
+		}
+		if command.Quit != nil {
+			return r.leave()
+		}
+		if err := answers.Encode(r.obey(ctx, command)); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+}
+
+// Refuse tells the supervisor that this rank cannot even load its library.
+func Refuse(out io.Writer, why error) error {
+	return json.NewEncoder(out).Encode(failed(protocol.PhaseLoad, why))
+}
+
+func (r *rank) hello(makesID bool) protocol.Message {
+	info, err := r.library.Info()
+	if err != nil {
+		return failed(protocol.PhaseLoad, err)
+	}
+	hello := &protocol.Hello{Library: info, Ranks: 1}
+	if makesID {
+		id, err := r.library.UniqueID()
+		if err != nil {
+			return failed(protocol.PhaseLoad, err)
+		}
+		hello.UID = id[:]
+	}
+	return protocol.Message{Hello: hello}
+}
+
+func (r *rank) obey(ctx context.Context, command protocol.Message) protocol.Message {
+	switch {
+	case command.Init != nil:
+		if err := r.join(ctx, command.Init); err != nil {
+			return failed(protocol.PhaseInit, err)
+		}
+		return protocol.Message{Ready: &protocol.Ready{}}
+	case command.Run != nil:
+		result, err := r.run(ctx, command.Run)
+		if err != nil {
+			return failed(protocol.PhaseRun, err)
+		}
+		return protocol.Message{Result: result}
+	default:
+		return failed(protocol.PhaseRun, errors.New("a command that this rank does not know"))
+	}
+}
+
+func (r *rank) join(ctx context.Context, init *protocol.Init) error {
+	if len(init.UID) != 128 || len(init.First) != 1 || init.Ranks < 1 {
+		return fmt.Errorf("a malformed init: %d bytes of unique id, %d ranks", len(init.UID), init.Ranks)
+	}
+	ctx, cancel := context.WithTimeout(ctx, init.Timeout)
+	defer cancel()
+	var err error
+	r.first, r.ranks = init.First[0], init.Ranks
+	if r.comm, err = r.library.Init([128]byte(init.UID), r.ranks, r.first); err != nil {
+		return err
+	}
+	if r.stream, err = r.device.NewStream(); err != nil {
+		return err
+	}
+	return r.await(ctx, r.comm.Settled)
+}
+
+// await polls done, and the communicator's health beside it, until the deadline.
+// A communicator that broke is aborted: nothing else ends what hangs on it.
+func (r *rank) await(ctx context.Context, done func() (bool, error)) error {
+	const interval = 200 * time.Microsecond
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		finished, err := done()
+		if err == nil && !finished {
+			_, err = r.comm.Settled()
+		}
+		if err != nil {
+			return errors.Join(err, r.comm.Abort())
+		}
+		if finished {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("not finished in time: %w", ctx.Err()), r.comm.Abort())
+		}
+	}
+}
+
+func (r *rank) leave() error {
+	if r.comm == nil {
+		return nil
+	}
+	return r.comm.Destroy()
+}
+
+func failed(phase protocol.Phase, err error) protocol.Message {
+	return protocol.Message{Failed: &protocol.Failed{Phase: phase, Error: err.Error()}}
+}
+
+// enqueue puts one iteration of op on the stream.
+func (r *rank) enqueue(op collectives.Op, b *buffers) error {
+	switch op {
+	case collectives.AllReduce:
+		return r.comm.AllReduce(b.send, b.recv, b.count, r.stream)
+	default:
+		return fmt.Errorf("this rank cannot measure %q", op)
+	}
+}

@@ -1,0 +1,88 @@
+package report_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"slurm-preflight/internal/report"
+)
+
+func four(busbw, floor float64) report.Result {
+	return report.Result{
+		Op: "allreduce", Scope: report.ScopeJob, Nodes: []string{"n1", "n2", "n3", "n4"}, Ranks: 4,
+		Bytes: 16 << 20, Iters: 20, Seconds: 0.2, AlgbwGBps: busbw / 1.5, BusbwGBps: busbw, FloorGBps: floor,
+		FloorSource: "plugstack.conf arguments", Correct: true,
+		NodeBusbwGBps: []float64{busbw, busbw, busbw * 1.01, busbw},
+	}
+}
+
+func many() report.Result {
+	result := report.Result{Op: "allreduce", Ranks: 8 * 1024, Bytes: 1 << 30, Iters: 20, BusbwGBps: 361.4, FloorGBps: 370, Correct: true}
+	for i := range 1024 {
+		result.Nodes = append(result.Nodes, "node"+strings.Repeat("x", i%3))
+		result.NodeBusbwGBps = append(result.NodeBusbwGBps, 362+float64((i*37)%100)/10)
+	}
+	return result
+}
+
+func gates() map[string]report.Gate {
+	host := report.Library{Name: "libhostccl", Path: "/opt/lib/libhostccl.so", Version: "0.1, Gloo"}
+	gate := func(verdict report.Verdict, results ...report.Result) report.Gate {
+		return report.Gate{Job: "12", Verdict: verdict, Backend: "host", Library: host, Results: results}
+	}
+	wrong := four(0.117, 0)
+	wrong.Correct = false
+	silent := gate(report.Fail)
+	silent.Reason = "n3 did not answer"
+	silent.Suspects = []report.Suspect{{Node: "n3", Phase: "init", Why: "said nothing for 30 s"}}
+	missing := gate(report.Error)
+	missing.Library = report.Library{}
+	missing.Reason = "n1: libhostccl.so was not found"
+	missing.Notes = []string{"the site's gate.iters=x was ignored"}
+	return map[string]report.Gate{
+		"pass":       gate(report.Pass, four(0.117, 0.080)),
+		"fail":       gate(report.Fail, four(0.024, 0.080)),
+		"unjudged":   gate(report.Unjudged, four(0.117, 0)),
+		"wrong":      gate(report.Fail, wrong),
+		"many nodes": gate(report.Fail, many()),
+		"silent":     silent,
+		"error":      missing,
+	}
+}
+
+func TestTable(t *testing.T) {
+	for name, gate := range gates() {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			require.NoError(t, gate.WriteTable(&out, "Job 12 goes on."))
+			golden(t, strings.ReplaceAll(name, " ", "-")+".txt", out.Bytes())
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, name := range []string{"fail", "error"} {
+		gate := gates()[name]
+		var out bytes.Buffer
+		require.NoError(t, gate.WriteJSON(&out))
+		golden(t, name+".json", out.Bytes())
+	}
+}
+
+// golden compares with testdata, or rewrites it with TESTS_UPDATE_GOLDEN=1.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("TESTS_UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}

@@ -1,0 +1,109 @@
+// Package rundir is where one attempt of a job leaves its report: a directory
+// of the job's owner, in the home directory that clusters share between nodes,
+// or under /tmp where there is none.
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Dir is the directory of one attempt of a job.
+type Dir struct{ path string }
+
+// maxFile is the most that is read of a file, in bytes.
+const maxFile = 16 << 20
+
+// Open makes the directory of an attempt in the first place that lets us write:
+// state directory of home (empty if the user has none), then temporary directory.
+func Open(home, temporary, job string, attempt int) (Dir, error) {
+	name := fmt.Sprintf("%s.%d", job, attempt)
+	if !filepath.IsLocal(name) || filepath.Base(name) != name {
+		return Dir{}, fmt.Errorf("job %q cannot name a directory", job)
+	}
+	var refusals []error
+	if home != "" {
+		dir, err := private(filepath.Join(home, ".local", "state", "preflight"), name)
+		if err == nil {
+			return dir, nil
+		}
+		refusals = append(refusals, err)
+	}
+	dir, err := private(filepath.Join(temporary, "preflight-"+strconv.Itoa(os.Getuid())), name)
+	if err == nil {
+		return dir, nil
+	}
+	return Dir{}, fmt.Errorf("no place for the report: %w", errors.Join(append(refusals, err)...))
+}
+
+// private makes base/name for the owner alone. Anybody can make directories and
+// links in /tmp, so base must be a real directory of our own.
+func private(base, name string) (Dir, error) {
+	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
+		return Dir{}, err
+	}
+	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return Dir{}, err
+	}
+	info, err := os.Lstat(base)
+	if err != nil {
+		return Dir{}, err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
+		return Dir{}, fmt.Errorf("%s is not a directory that only its owner can write: it is %s", base, info.Mode())
+	}
+	dir := Dir{filepath.Join(base, name)}
+	if err := os.Mkdir(dir.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return Dir{}, err
+	}
+	probe, err := os.CreateTemp(dir.path, ".probe-*")
+	if err != nil {
+		return Dir{}, err
+	}
+	return dir, errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// Path is where a file of this name stands.
+func (d Dir) Path(name string) string { return filepath.Join(d.path, name) }
+
+// Write replaces a file as a whole.
+func (d Dir) Write(name string, write func(io.Writer) error) error {
+	return WriteFile(d.Path(name), write)
+}
+
+// WriteFile replaces the file at path as a whole: a reader, or a full disk,
+// never leaves half of it.
+func WriteFile(path string, write func(io.Writer) error) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".preflight-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(file), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// Read returns a regular file's content.
+func (d Dir) Read(name string) ([]byte, error) {
+	file, err := os.OpenFile(d.Path(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", d.Path(name)), err)
+	}
+	return io.ReadAll(io.LimitReader(file, maxFile))
+}

@@ -1,0 +1,105 @@
+// Package slurm talks to Slurm through its own commands: what a job has, and
+// how a step is started beside the user's own.
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Job is what the gate needs to know of a job.
+type Job struct {
+	ID string
+	// Started is when this attempt began, as scontrol prints it. With the id it
+	// names one attempt on one cluster, since ids begin again on a new cluster.
+	Started string
+	Restart int
+	// Nodes are the node names in Slurm's order.
+	Nodes []string
+	// GPUs is the number of allocated GPUs by node name; a node without any is missing.
+	GPUs map[string]int
+}
+
+// commandTimeout bounds one scontrol, which answers in milliseconds unless slurmctld is in trouble.
+const commandTimeout = 30 * time.Second
+
+// ShowJob asks slurmctld about a job.
+func ShowJob(ctx context.Context, id string) (Job, error) {
+	if _, err := strconv.ParseUint(id, 10, 32); err != nil {
+		return Job{}, fmt.Errorf("%q is not a job id", id)
+	}
+	text, err := scontrol(ctx, "--detail", "show", "job", id)
+	if err != nil {
+		return Job{}, err
+	}
+	record := parseRecord(text)
+	if record.nodeList == "" {
+		return Job{}, fmt.Errorf("job %s has no nodes: scontrol shows no NodeList for it", id)
+	}
+	job := Job{ID: id, Started: record.started, Restart: record.restarts, GPUs: map[string]int{}}
+	if job.Nodes, err = hostnames(ctx, record.nodeList); err != nil {
+		return Job{}, err
+	}
+	for _, share := range record.gpus {
+		nodes, err := hostnames(ctx, share.nodeList)
+		if err != nil {
+			return Job{}, err
+		}
+		for _, node := range nodes {
+			job.GPUs[node] = share.gpus
+		}
+	}
+	return job, nil
+}
+
+// hostnames expands Slurm's bracketed node list.
+func hostnames(ctx context.Context, list string) ([]string, error) {
+	if !strings.ContainsAny(list, "[,") {
+		return []string{list}, nil
+	}
+	text, err := scontrol(ctx, "show", "hostnames", list)
+	return strings.Fields(text), err
+}
+
+func scontrol(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, "scontrol", args...) //nolint:gosec // fixed words, a number and a node list of Slurm's own
+	command.Env = environment("")
+	command.WaitDelay = time.Second
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("scontrol was not found in PATH=%s: %w", os.Getenv("PATH"), err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("scontrol %s: %w: %s", strings.Join(args, " "), err, oneLine(stderr.String()))
+	}
+	return string(output), nil
+}
+
+// environment is what our Slurm commands see. Inherited SLURM_* variables would
+// silently change them (SLURM_NTASKS wins over --ntasks-per-node, measured), and
+// SLURM_SPANK_* would make the gate call itself.
+func environment(jobID string) []string {
+	env := []string{"LANG=C"}
+	for _, name := range []string{"PATH", "SLURM_CONF", "HOME"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	if jobID != "" {
+		env = append(env, "SLURM_JOB_ID="+jobID)
+	}
+	return env
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

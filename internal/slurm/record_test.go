@@ -1,0 +1,61 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const shown = `JobId=12 JobName=train NodeList=evil
+   UserId=user(20001) GroupId=user(20001) MCS_label=N/A
+   Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0
+   StartTime=2026-01-02T03:04:05 EndTime=2026-01-02T04:04:05 Deadline=N/A
+   ReqNodeList=(null) ExcNodeList=(null)
+   NodeList=n[1-4]
+   JOB_GRES=gpu:10
+     Nodes=n1 CPU_IDs=0-3 Mem=0 GRES=gpu:h100:8(IDX:0-7)
+     Nodes=n[2-4] CPU_IDs=0-3 Mem=0 GRES=gpu:2(IDX:0-1)
+     Nodes=n9 CPU_IDs=0 Mem=0 GRES=
+   Command=/home/user/a NodeList=evil
+`
+
+func TestParseRecord(t *testing.T) {
+	require.Equal(t, record{
+		nodeList: "n[1-4]",
+		started:  "2026-01-02T03:04:05",
+		restarts: 2,
+		gpus:     []share{{"n1", 8}, {"n[2-4]", 2}},
+	}, parseRecord(shown))
+}
+
+func TestPendingJobHasNoNodes(t *testing.T) {
+	for _, list := range []string{"(null)", "None", ""} {
+		require.Empty(t, parseRecord(strings.Replace(shown, "n[1-4]", list, 1)).nodeList)
+	}
+}
+
+func TestCountGPUs(t *testing.T) {
+	for gres, want := range map[string]int{
+		"":                                  0,
+		"gpu:2(IDX:0-1)":                    2,
+		"gpu:h100:8(IDX:0-7)":               8,
+		"gpu(CNT:4)":                        4,
+		"gpu:a:1(IDX:0),gpu:b:2(IDX:1-2)":   3,
+		"gpu:a100_3g.20gb:3(IDX:0-2)":       3,
+		"nic:4(CNT:4),gpu:1(IDX:3),tmp:9":   1,
+		"gpu:99999999999999999999(IDX:0-1)": 0,
+		"mygpu:7":                           0,
+	} {
+		require.Equal(t, want, countGPUs(gres), gres)
+	}
+}
+
+func FuzzParseRecord(f *testing.F) {
+	f.Add(shown)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, share := range parseRecord(text).gpus {
+			require.Positive(t, share.gpus)
+		}
+	})
+}
