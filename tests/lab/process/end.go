@@ -1,0 +1,57 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kill ends a process and waits until it is gone. The first process of a PID
+// namespace is gone only after all others of it.
+func Kill(ctx context.Context, pid int) error {
+	return End(ctx, pid, unix.SIGKILL)
+}
+
+// End sends a process a signal and waits until it is gone. Its id cannot be
+// given to another process meanwhile: it is held by a descriptor.
+func End(ctx context.Context, pid int, signal unix.Signal) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("holding process %d: %w", pid, err)
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signalling process %d: %w", pid, err)
+	}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
+		switch {
+		case n > 0:
+			return nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("waiting for process %d: %w", pid, err)
+		case ctx.Err() != nil:
+			return fmt.Errorf("process %d does not end: %w", pid, ctx.Err())
+		}
+	}
+}
+
+// Eventually asks until the answer is yes, no longer than the context lasts.
+func Eventually(ctx context.Context, every time.Duration, yes func() bool) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !yes() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
