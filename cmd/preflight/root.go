@@ -22,7 +22,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath()))
 	})
-	root.AddCommand(newConfig(), newValidate(), newVersion())
+	root.AddCommand(newGate(), newBegin(), newConfig(), newValidate(), newVersion())
 	return root
 }
 

@@ -28,19 +28,20 @@ type Request struct {
 	Config   config.Config
 	// Home is the directory whose bin and lib hold our programs, the same on all nodes.
 	Home string
-	Log  *slog.Logger
+	// Recorded may answer with an earlier report of the same gate on the same attempt; nil for never.
+	Recorded func(now report.Gate) (report.Gate, bool)
+	Log      *slog.Logger
 }
 
-// Run measures the job's nodes. Recorded, if not nil, may answer instead with a
-// report of the same gate on the same attempt. Every outcome is in the report.
-func (r Request) Run(ctx context.Context, recorded func(report.Gate) (report.Gate, bool)) report.Gate {
+// Run measures the job's nodes, unless an earlier report answers. Every outcome is in the report.
+func (r Request) Run(ctx context.Context) (result report.Gate, measured bool) {
 	gate := report.Gate{Job: r.JobID, Spec: r.SpecText}
 	job, err := slurm.ShowJob(ctx, r.JobID)
 	if err == nil {
 		gate.Attempt, gate.Started, gate.Nodes = job.Restart, job.Started, job.Nodes
-		if recorded != nil {
-			if old, ok := recorded(gate); ok {
-				return old
+		if r.Recorded != nil {
+			if old, ok := r.Recorded(gate); ok {
+				return old, false
 			}
 		}
 		gate.Backend, err = r.backend(job)
@@ -51,7 +52,7 @@ func (r Request) Run(ctx context.Context, recorded func(report.Gate) (report.Gat
 		r.measure(ctx, job, &gate)
 	}
 	r.settle(ctx, &gate)
-	return gate
+	return gate, true
 }
 
 // backend picks what to measure with. auto never falls from GPUs to host

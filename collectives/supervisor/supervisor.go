@@ -211,7 +211,7 @@ func (s *supervisor) gather(ctx context.Context, phase protocol.Phase, timeout t
 			s.broken = true
 			return nil, &protocol.Failed{Phase: phase, Error: fmt.Sprintf("%d of %d ranks did not answer within %s", missing, len(s.processes), timeout)}
 		case <-ctx.Done():
-			return nil, &protocol.Failed{Phase: phase, Error: "the gate was ended"}
+			return nil, &protocol.Failed{Phase: phase, Halted: true, Error: "the gate was ended"}
 		}
 	}
 	return answers, nil

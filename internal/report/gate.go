@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Schema names the format of gate.json.
@@ -30,7 +31,7 @@ type Gate struct {
 	Job     string  `json:"job"`
 	Attempt int     `json:"attempt"`
 	Verdict Verdict `json:"verdict"`
-	// Exit is the exit code that the verdict stands for; with on-fail=warn the job runs all the same.
+	// Exit is the exit code of the gate: 0 with on-fail=warn, whatever the verdict.
 	Exit    int     `json:"exit"`
 	Reason  string  `json:"reason,omitempty"`
 	Spec    string  `json:"spec,omitempty"`
@@ -101,6 +102,15 @@ func (g *Gate) Seconds() float64 {
 		sum += phase.Seconds
 	}
 	return sum
+}
+
+// Answers reports that this gate makes another measurement of now unnecessary:
+// it let the same job, attempt and nodes through by the same specification. The
+// start time tells the job from one of the same number on another cluster.
+func (g *Gate) Answers(now Gate) bool {
+	passed := g.Verdict == Pass || g.Verdict == Unjudged || g.Verdict == Untestable
+	return passed && g.Schema == Schema && g.Job == now.Job && g.Attempt == now.Attempt && g.Spec == now.Spec &&
+		g.Started != "" && g.Started == now.Started && slices.Equal(g.Nodes, now.Nodes)
 }
 
 // WriteJSON writes the report, with empty lists as lists, for readers that do not expect null.

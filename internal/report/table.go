@@ -29,16 +29,22 @@ func (g *Gate) WriteTable(w io.Writer, consequence string) error {
 	for _, note := range g.Notes {
 		fmt.Fprintf(&out, "preflight: note: %s\n", note)
 	}
-	fmt.Fprintf(&out, "preflight: %s%s\n", g.headline(), prefixed(" ", consequence))
-	_, err := io.WriteString(w, out.String())
-	if err != nil {
+	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("print the table: %w", err)
+	}
+	return g.WriteLine(w, consequence)
+}
+
+// WriteLine prints the verdict's line alone.
+func (g *Gate) WriteLine(w io.Writer, consequence string) error {
+	if _, err := fmt.Fprintf(w, "preflight: %s%s\n", g.Headline(), prefixed(" ", consequence)); err != nil {
+		return fmt.Errorf("print the verdict: %w", err)
 	}
 	return nil
 }
 
-// headline is the verdict and its figures in one line.
-func (g *Gate) headline() string {
+// Headline is the verdict and its figures in one line.
+func (g *Gate) Headline() string {
 	var figures []string
 	for _, result := range g.Results {
 		figures = append(figures, result.figures())

@@ -1,0 +1,176 @@
+package conductor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"slurm-preflight/collectives/protocol"
+	"slurm-preflight/collectives/supervisor"
+)
+
+// machine is a node of a fake cluster and what is wrong with it.
+type machine struct {
+	name    string
+	took    time.Duration // of one iteration
+	wrong   int64         // elements that it gets wrong
+	version string
+
+	refuses string         // its library cannot be loaded, for this reason
+	breaks  protocol.Phase // a rank reports an error in this phase
+	dies    protocol.Phase // the node is gone in this phase
+}
+
+// cluster runs one real supervisor per machine, with fake ranks, behind a step
+// that mixes their lines. It implements conductor.Step.
+type cluster struct {
+	cancel context.CancelFunc
+	inputs []*io.PipeWriter
+	output *io.PipeReader
+	words  string
+	done   sync.WaitGroup
+}
+
+func launch(nonce string, machines ...machine) *cluster {
+	ctx, cancel := context.WithCancel(context.Background())
+	output, mixer := io.Pipe()
+	c := &cluster{cancel: cancel, output: output}
+	lines := &lineWriter{out: mixer}
+	for id, m := range machines {
+		in, write := io.Pipe()
+		c.inputs = append(c.inputs, write)
+		c.done.Go(func() { m.supervise(ctx, id, nonce, in, lines) })
+	}
+	go func() {
+		c.done.Wait()
+		_ = mixer.Close()
+	}()
+	return c
+}
+
+// Write reaches every supervisor that still reads, as srun's input does.
+func (c *cluster) Write(text []byte) (int, error) {
+	for _, input := range c.inputs {
+		go func() { _, _ = input.Write(bytes.Clone(text)) }()
+	}
+	// Writes to one node must stay in order: give them the time of a network.
+	time.Sleep(time.Millisecond)
+	return len(text), nil
+}
+
+func (c *cluster) Output() io.Reader { return c.output }
+func (c *cluster) Words() string     { return c.words }
+
+func (c *cluster) End(ctx context.Context) error {
+	c.cancel()
+	for _, input := range c.inputs {
+		_ = input.Close()
+	}
+	ended := make(chan struct{})
+	go func() { c.done.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return errors.New("a supervisor did not end")
+	}
+}
+
+// lineWriter lets one task write at a time.
+type lineWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *lineWriter) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(text)
+}
+
+// living writes as long as its machine lives.
+type living struct {
+	ctx context.Context //nolint:containedctx // a test's way to cut a wire
+	out io.Writer
+}
+
+func (l living) Write(text []byte) (int, error) {
+	if l.ctx.Err() != nil {
+		return 0, io.ErrClosedPipe
+	}
+	return l.out.Write(text)
+}
+
+func (m machine) supervise(ctx context.Context, id int, nonce string, in *io.PipeReader, out io.Writer) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer in.Close() //nolint:errcheck // a pipe in memory
+	out = living{ctx, out}
+	if m.dies == protocol.PhaseLaunch {
+		return
+	}
+	node := supervisor.Node{Name: m.name, ID: id, Ranks: 1}
+	_ = supervisor.Run(ctx, node, in, out, nonce, func(_ context.Context, rank int, answers chan<- supervisor.Answer) (supervisor.Process, error) {
+		return m.start(cancel, id, rank, answers), nil
+	})
+}
+
+// fakeRank answers at once, or as its machine's fault says.
+type fakeRank struct {
+	machine machine
+	gone    context.CancelFunc
+	rank    int
+	answers chan<- supervisor.Answer
+}
+
+func (m machine) start(gone context.CancelFunc, id, rank int, answers chan<- supervisor.Answer) fakeRank {
+	r := fakeRank{machine: m, gone: gone, rank: rank, answers: answers}
+	if m.refuses != "" {
+		r.fail(protocol.PhaseLoad, m.refuses)
+		return r
+	}
+	hello := &protocol.Hello{Library: protocol.Library{Name: "fake", Path: "/fake.so", Version: m.version}}
+	if id == 0 {
+		hello.UID = make([]byte, 128)
+	}
+	r.say(protocol.Message{Hello: hello})
+	return r
+}
+
+func (r fakeRank) say(message protocol.Message) {
+	r.answers <- supervisor.Answer{Rank: r.rank, Message: message}
+}
+
+func (r fakeRank) fail(phase protocol.Phase, why string) {
+	r.say(protocol.Message{Failed: &protocol.Failed{Phase: phase, Error: why}})
+}
+
+func (r fakeRank) Send(command protocol.Message) error {
+	phase, answer := protocol.PhaseRun, protocol.Message{}
+	switch {
+	case command.Init != nil:
+		phase, answer = protocol.PhaseInit, protocol.Message{Ready: &protocol.Ready{}}
+	case command.Run != nil:
+		answer = protocol.Message{Result: &protocol.Result{Median: r.machine.took, Wrong: r.machine.wrong}}
+	default:
+		return nil
+	}
+	switch {
+	case r.machine.dies == phase:
+		r.gone()
+	case r.machine.breaks == phase:
+		r.fail(phase, "the cable is out")
+	case r.machine.breaks == hangs:
+	default:
+		r.say(answer)
+	}
+	return nil
+}
+
+func (fakeRank) Kill() {}
+
+// hangs marks a machine whose ranks wait for ever, as ranks do whose peers are gone.
+const hangs protocol.Phase = "hangs"
