@@ -1,0 +1,192 @@
+#include "communicator.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "threads.h"
+
+namespace hostccl {
+
+namespace {
+
+// How long a vague failure waits for the root to say which rank was lost.
+constexpr auto kExplanationTime = Milliseconds(200);
+constexpr auto kCloseTime = Milliseconds(900);
+constexpr auto kInitMargin = std::chrono::seconds(2);
+
+size_t elementSize(ncclDataType_t type) { return type == ncclFloat64 ? 8 : 4; }
+
+}  // namespace
+
+std::shared_ptr<Communicator> Communicator::start(const ncclUniqueId& id, int ranks, int rank) {
+  if (ranks < 1 || ranks > kMaxRanks || rank < 0 || rank >= ranks) {
+    throw Failure(ncclInvalidArgument, "rank " + std::to_string(rank) + " of " +
+                                           std::to_string(ranks) + " ranks is not possible");
+  }
+  std::shared_ptr<Communicator> self(
+      new Communicator(unpackId(id), ranks, rank, configuredTimeout()));
+  if (self->wake_.get() < 0) throw systemFailure("eventfd");
+  self->threads_ = 1;
+  startThread("hostccl-init", [self] { self->initialize(); });
+  return self;
+}
+
+Communicator::Communicator(const IdContents& root, int ranks, int rank, Milliseconds timeout)
+    : root_(root),
+      ranks_(ranks),
+      rank_(rank),
+      timeout_(timeout),
+      deadline_(Clock::now() + timeout),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+ncclResult_t Communicator::status() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  switch (state_) {
+    case State::kInitializing:
+      return ncclInProgress;
+    case State::kReady:
+      return finalizing_ && queued_ > 0 ? ncclInProgress : ncclSuccess;
+    case State::kFailed:
+      return code_;
+    case State::kClosed:
+      break;
+  }
+  return ncclInvalidArgument;
+}
+
+std::string Communicator::detail() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return detail_;
+}
+
+ncclResult_t Communicator::waitInitialised() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool ended = changed_.wait_until(lock, deadline_ + kInitMargin,
+                                         [this] { return state_ != State::kInitializing; });
+  lock.unlock();
+  if (!ended) fail(Failure(ncclInternalError, "init did not end in time"), false);
+  return status();
+}
+
+void Communicator::allReduce(Stream& stream, Reduction reduction) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (state_ == State::kFailed) throw Failure(code_, detail_);
+  if (state_ != State::kReady || finalizing_) {
+    throw Failure(ncclInvalidArgument,
+                  finalizing_ ? "the communicator is finalized"
+                              : "the communicator is not initialised yet: poll "
+                                "ncclCommGetAsyncError until it is no longer in progress");
+  }
+  reduction.tag = nextTag_++;
+  // Under the lock, so that tags enter a stream in order.
+  stream.enqueue([self = shared_from_this(), reduction] { self->execute(reduction); });
+  queued_++;
+}
+
+void Communicator::execute(const Reduction& reduction) {
+  std::shared_ptr<Transport> transport;
+  bool ready = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ready = state_ == State::kReady;
+    if (ready) {
+      running_++;
+      transport = transport_;
+    }
+  }
+  if (ready) {
+    compute(transport.get(), reduction);
+    transport.reset();
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (ready) running_--;
+  queued_--;
+  changed_.notify_all();
+}
+
+void Communicator::compute(Transport* transport, const Reduction& reduction) {
+  try {
+    if (transport == nullptr) {
+      memmove(reduction.recv, reduction.send, reduction.count * elementSize(reduction.type));
+    } else {
+      transport->allReduce(reduction);
+    }
+  } catch (const Failure& failure) {
+    awaitExplanation();
+    fail(failure, false);
+  } catch (const std::exception& error) {
+    awaitExplanation();
+    fail(Failure(ncclInternalError, error.what()), false);
+  }
+}
+
+void Communicator::awaitExplanation() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, kExplanationTime, [this] { return state_ != State::kReady; });
+}
+
+void Communicator::finalize() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  finalizing_ = true;
+}
+
+void Communicator::finish() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  // Finite because every operation has a time-out.
+  changed_.wait(lock, [this] { return queued_ == 0 || state_ != State::kReady; });
+}
+
+void Communicator::close(bool aborts) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (state_ == State::kClosed) return;
+  if (aborts || state_ == State::kInitializing) reason_ = "aborted the communicator";
+  const bool interrupts = state_ != State::kReady || aborts;
+  state_ = State::kClosed;
+  changed_.notify_all();
+  wake();
+  auto transport = transport_;
+  lock.unlock();
+  if (interrupts && transport != nullptr) transport->interrupt();
+  transport.reset();
+  lock.lock();
+  const bool ended = changed_.wait_for(lock, kCloseTime,
+                                       [this] { return running_ == 0 && threads_ == 0; });
+  // Closes the connections here, outside the lock.
+  const auto last = std::move(transport_);
+  lock.unlock();
+  if (!ended) throw Failure(ncclInternalError, "an operation did not end within a second");
+}
+
+void Communicator::setReady() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (state_ == State::kInitializing) state_ = State::kReady;
+  changed_.notify_all();
+}
+
+void Communicator::fail(const Failure& failure, bool namesRank) {
+  std::shared_ptr<Transport> transport;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const bool better = state_ == State::kFailed && namesRank && !namesRank_;
+    if (state_ == State::kClosed || (state_ == State::kFailed && !better)) return;
+    state_ = State::kFailed;
+    code_ = failure.code;
+    detail_ = failure.what();
+    namesRank_ = namesRank;
+    transport = transport_;
+    changed_.notify_all();
+  }
+  if (transport != nullptr) transport->interrupt();
+}
+
+void Communicator::wake() {
+  const uint64_t one = 1;
+  if (write(wake_.get(), &one, sizeof(one)) < 0) {
+    // The counter is full, so the descriptor is readable already.
+    return;
+  }
+}
+
+}  // namespace hostccl

@@ -1,0 +1,55 @@
+// One rank's Gloo connections to all others.
+#pragma once
+
+#include <gloo/context.h>
+#include <gloo/transport/device.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "deadline.h"
+#include "guarded.h"
+#include "nccl_api.h"
+#include "protocol.h"
+
+namespace hostccl {
+
+// A reduction over all ranks.
+struct Reduction {
+  const void* send;
+  void* recv;
+  size_t count;
+  ncclDataType_t type;
+  uint32_t tag;  // the same on all ranks, different for operations in flight
+};
+
+class Transport {
+ public:
+  // Listens for every other rank, at one port each. The thread that calls this must have its signals
+  // blocked, because Gloo's loop thread inherits the mask.
+  Transport(int rank, int ranks, const sockaddr_storage& address, Milliseconds timeout);
+  ~Transport();
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  std::vector<uint16_t> ports() const;
+  // Connects to all others; blocks until then, or until interrupt.
+  void connect(const std::vector<Endpoint>& endpoints);
+  // Blocks until the sum is there. Throws Failure.
+  void allReduce(const Reduction& reduction);
+  // Makes every call that blocks or will block return with a Failure, and closes all connections.
+  void interrupt();
+
+ private:
+  class Group;
+
+  const int rank_;
+  const int ranks_;
+  const Milliseconds timeout_;
+  std::shared_ptr<gloo::transport::Device> device_;
+  std::shared_ptr<GuardedContext> context_;
+  std::shared_ptr<gloo::Context> group_;
+};
+
+}  // namespace hostccl

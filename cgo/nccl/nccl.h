@@ -1,0 +1,20 @@
+// Calls into a library with NCCL's C API through addresses found by dlsym.
+// The declarations are that library's binary interface.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { nccl_id_bytes = 128 };
+
+int nccl_get_version(uintptr_t function, int *version);
+int nccl_get_unique_id(uintptr_t function, char *id);
+// comm points to a handle that is NULL; it must stay, for the library may write there later.
+int nccl_init_rank(uintptr_t function, void **comm, int ranks, const char *id, int rank);
+int nccl_init_rank_nonblocking(uintptr_t function, void **comm, int ranks, const char *id, int rank);
+// finalize, destroy and abort have the same type.
+int nccl_on_comm(uintptr_t function, void *comm);
+int nccl_get_async_error(uintptr_t function, void *comm, int *result);
+const char *nccl_get_error_string(uintptr_t function, int result);
+const char *nccl_get_last_error(uintptr_t function, void *comm);
+int nccl_all_reduce(uintptr_t function, uintptr_t send, uintptr_t recv, size_t count, void *comm, uintptr_t stream);
