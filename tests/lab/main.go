@@ -18,7 +18,7 @@ import (
 
 // The lab's own processes move between namespaces, which belong to threads:
 // they do so on the main thread, by which the kernel names a process.
-func init() { runtime.LockOSThread() }
+func init() { runtime.LockOSThread() } //nolint:gochecknoinits // later the main goroutine may be on another thread
 
 func main() {
 	if self, ok := process.Parse(os.Args); ok {

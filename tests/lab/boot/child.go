@@ -3,6 +3,7 @@
 package boot
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -61,7 +62,7 @@ func (c *children) reap() {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-		if err == syscall.EINTR { //nolint:errorlint // a bare errno
+		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		if err != nil || pid <= 0 {

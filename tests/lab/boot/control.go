@@ -2,6 +2,7 @@ package boot
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,9 +55,11 @@ func (l *login) obey(conn net.Conn) error {
 	return err
 }
 
-// start powers a node that has been killed.
+// start powers a node that has been killed, and waits until its daemon
+// listens: until then Slurm may believe that it never was away.
 func (l *login) start(node string) error {
-	if _, err := l.spec.Index(node); err != nil {
+	index, err := l.spec.Index(node)
+	if err != nil {
 		return err
 	}
 	if l.children.has(node) {
@@ -66,5 +69,10 @@ func (l *login) start(node string) error {
 	if err != nil {
 		return err
 	}
-	return begin(start)
+	if err := begin(start); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+	defer cancel()
+	return listens(ctx, cluster.Addr(index), cluster.SlurmdPort)
 }

@@ -115,19 +115,25 @@ func (h *host) slurmctld(ctx context.Context) error {
 	if err := h.daemon(nil, "slurmctld", "-D"); err != nil {
 		return err
 	}
-	address := net.JoinHostPort(cluster.LoginAddr, strconv.Itoa(cluster.CtldPort))
+	return listens(ctx, cluster.LoginAddr, cluster.SlurmctldPort)
+}
+
+// slurmd starts a node's daemon.
+func (h *host) slurmd() error { return h.daemon(nil, "slurmd", "-D", "-N", h.name) }
+
+// listens waits until somebody listens at an address.
+func listens(ctx context.Context, host string, port int) error {
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	dialer := net.Dialer{Timeout: time.Second}
 	err := process.Eventually(ctx, 5*time.Millisecond, func() bool {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
 			return false
 		}
 		return conn.Close() == nil
 	})
 	if err != nil {
-		return fmt.Errorf("slurmctld on %s does not listen: %w", h.name, err)
+		return fmt.Errorf("nobody listens at %s: %w", address, err)
 	}
 	return nil
 }
-
-// slurmd starts a node's daemon.
-func (h *host) slurmd() error { return h.daemon(nil, "slurmd", "-D", "-N", h.name) }

@@ -28,7 +28,19 @@ const leaseFD = 3
 // Login is the first process of a lab. It says on stderr, which is a pipe to
 // `lab up`, how it went, and then stays.
 func Login(spec cluster.Spec) error {
-	lease := newLease(leaseFD, spec.Name)
+	lease := newLease(leaseFD)
+	failed := make(chan error, 1)
+	go func() { failed <- stay(spec, lease.kept) }()
+	select {
+	case <-lease.lost:
+		return abandon(spec.Name)
+	case err := <-failed:
+		return err
+	}
+}
+
+// stay brings the lab up and takes orders once it is kept.
+func stay(spec cluster.Spec, kept <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
 	defer cancel()
 	l, err := newLogin(spec)
@@ -39,7 +51,7 @@ func Login(spec cluster.Spec) error {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, Started)
-	<-lease.kept
+	<-kept
 	if err := logTo(cluster.LogDir(cluster.Login) + "/init.out"); err != nil {
 		return err
 	}
@@ -95,6 +107,10 @@ func (l *login) boot(ctx context.Context) error {
 // power starts a node's first process and plugs its link in. The node begins
 // to work when the returned pipe says so.
 func (l *login) power(node string) (*os.File, error) {
+	index, err := l.spec.Index(node)
+	if err != nil {
+		return nil, err
+	}
 	if l.spec.Cgroup {
 		if err := cgroup.Create(l.spec.Name, node); err != nil {
 			return nil, err
@@ -118,7 +134,7 @@ func (l *login) power(node string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start, link.Plug(node, pid, cluster.MTU, l.spec.Rate)
+	return start, link.Plug(node, index, pid, cluster.MTU, l.spec.Rate)
 }
 
 // begin tells a node that its link and the controller are there.

@@ -12,8 +12,11 @@ const (
 	MungeDir = "/run/munge"
 )
 
-// CtldPort is where slurmctld listens.
-const CtldPort = 6817
+// Ports of Slurm's daemons.
+const (
+	SlurmctldPort = 6817
+	SlurmdPort    = 6818
+)
 
 // common is what all labs share. Jobs start within a fraction of a second, and
 // finished ones can still be asked about for five minutes.
@@ -43,7 +46,7 @@ SlurmdDebug=verbose
 func (s Spec) SlurmConf() string {
 	b := &strings.Builder{}
 	b.WriteString(common)
-	fmt.Fprintf(b, "StateSaveLocation=%s\nSlurmctldPidFile=/run/slurmctld.pid\nSlurmctldPort=%d\n", StateDir, CtldPort)
+	fmt.Fprintf(b, "StateSaveLocation=%s\nSlurmctldPidFile=/run/slurmctld.pid\nSlurmctldPort=%d\nSlurmdPort=%d\n", StateDir, SlurmctldPort, SlurmdPort)
 	fmt.Fprintf(b, "SlurmdSpoolDir=%s\nSlurmdPidFile=/run/slurmd.pid\n", SpoolDir)
 	fmt.Fprintf(b, "SlurmctldLogFile=%s/slurmctld.log\nSlurmdLogFile=%s/%%h/slurmd.log\n", LogDir(Login), Logs)
 	if s.Cgroup {

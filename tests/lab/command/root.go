@@ -2,14 +2,11 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"slurm-preflight/tests/lab/cluster"
 	"slurm-preflight/tests/lab/process"
@@ -27,9 +24,7 @@ type usageError struct{ error }
 
 // Execute runs the command line and returns the exit code.
 func Execute() int {
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	defer stop()
-	err := root().ExecuteContext(ctx)
+	err := root().Execute()
 	if err == nil {
 		return 0
 	}

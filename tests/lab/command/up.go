@@ -3,9 +3,11 @@ package command
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"slurm-preflight/tests/lab/cluster"
 	"slurm-preflight/tests/lab/control"
@@ -46,7 +48,9 @@ func up() *cobra.Command {
 			fmt.Fprintf(os.Stderr, "lab: %s is not built: the cluster runs without the plugin\n",
 				filepath.Join(spec.Build, "lib", filepath.Base(cluster.Plugin)))
 		}
-		return control.Up(cmd.Context(), spec)
+		ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+		defer stop()
+		return control.Up(ctx, spec)
 	}
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,7 +43,7 @@ func takeLock(ctx context.Context, lab string) (*lock, error) {
 		if !errors.Is(err, errHeld) {
 			return l, err
 		}
-		if pid := owner(lab); pid > 0 && isUp(pid) {
+		if pid := owner(lab); pid > 0 && isUp(process.Args(pid)) {
 			if err := stop(ctx, pid); err != nil {
 				return nil, err
 			}
@@ -78,17 +77,14 @@ func owner(lab string) int {
 	return pid
 }
 
-func isUp(pid int) bool {
-	args := process.Args(pid)
-	return len(args) > 1 && args[1] == "up" && pid != os.Getpid()
-}
+func isUp(argv []string) bool { return len(argv) > 1 && argv[1] == "up" }
 
 // stop asks a `lab up` to give up, and insists after a while.
 func stop(ctx context.Context, pid int) error {
 	patience, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	if process.End(patience, pid, unix.SIGTERM) == nil {
+	if process.End(patience, pid, unix.SIGTERM, isUp) == nil {
 		return nil
 	}
-	return process.Kill(ctx, pid)
+	return process.End(ctx, pid, unix.SIGKILL, isUp)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +128,11 @@ type start struct {
 
 // launch starts the lab's first process in namespaces of its own.
 func launch(spec cluster.Spec) (*start, error) {
+	// A descriptor of the caller's that the lab kept open would keep the caller
+	// waiting for its end.
+	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("closing descriptors: %w", err)
+	}
 	leaseOut, lease, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"net"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -21,26 +22,34 @@ const burstBytes = 1 << 20
 // queueSeconds is how long a packet may wait before it is dropped.
 const queueSeconds = 0.05
 
+// hardware is the Ethernet address of the i-th node, zero being the login host.
+// A fixed one keeps the others' ARP tables right when a node comes back, and a
+// bridge's would otherwise change with its ports.
+func hardware(i int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 0, byte(i)} }
+
 // Bridge makes the switch that all nodes hang on, with the login host's address.
 func Bridge(cidr string, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = bridgeName, mtu
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = bridgeName, mtu, hardware(0)
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
 		return fmt.Errorf("making the bridge: %w", err)
 	}
 	return Configure(bridgeName, cidr)
 }
 
-// Plug makes a node's link: one end on the bridge, the other, eth0, in the
+// Plug makes the link of the node with that number: one end on the bridge, the other, eth0, in the
 // network namespace of the process.
-func Plug(node string, pid, mtu int, rate Rate) error {
+func Plug(node string, index, pid, mtu int, rate Rate) error {
 	bridge, err := netlink.LinkByName(bridgeName)
 	if err != nil {
 		return fmt.Errorf("finding the bridge: %w", err)
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU, attrs.MasterIndex = node, mtu, bridge.Attrs().Index
-	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: NodeSide, PeerMTU: uint32(mtu), PeerNamespace: netlink.NsPid(pid)}
+	veth := &netlink.Veth{
+		LinkAttrs: attrs, PeerName: NodeSide, PeerMTU: uint32(mtu),
+		PeerHardwareAddr: hardware(index), PeerNamespace: netlink.NsPid(pid),
+	}
 	if err := netlink.LinkAdd(veth); err != nil {
 		return fmt.Errorf("making the link of %s: %w", node, err)
 	}

@@ -9,15 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kill ends a process and waits until it is gone. The first process of a PID
-// namespace is gone only after all others of it.
+// Kill ends a process of a lab and waits until it is gone. The first process of a
+// PID namespace is gone only after all others of it.
 func Kill(ctx context.Context, pid int) error {
-	return End(ctx, pid, unix.SIGKILL)
+	return End(ctx, pid, unix.SIGKILL, func(argv []string) bool {
+		_, ours := Parse(argv)
+		return ours
+	})
 }
 
-// End sends a process a signal and waits until it is gone. Its id cannot be
-// given to another process meanwhile: it is held by a descriptor.
-func End(ctx context.Context, pid int, signal unix.Signal) error {
+// End sends a process a signal and waits until it is gone. The process is held
+// by a descriptor and looked at again, so that no other one that was given the
+// same id meanwhile is hit.
+func End(ctx context.Context, pid int, signal unix.Signal, ours func(argv []string) bool) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
@@ -26,6 +30,9 @@ func End(ctx context.Context, pid int, signal unix.Signal) error {
 		return fmt.Errorf("holding process %d: %w", pid, err)
 	}
 	defer unix.Close(fd)
+	if !ours(Args(pid)) {
+		return nil
+	}
 	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("signalling process %d: %w", pid, err)
 	}

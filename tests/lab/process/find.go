@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 
 	"slurm-preflight/tests/lab/cluster"
 )
@@ -69,7 +68,7 @@ func All() ([]Process, error) {
 		if err != nil { // it ended meanwhile
 			continue
 		}
-		if one, ok := Parse(argv); ok && trusted(p.PID) {
+		if one, ok := Parse(argv); ok && trusted(p) {
 			one.PID = p.PID
 			found = append(found, one)
 		}
@@ -79,12 +78,12 @@ func All() ([]Process, error) {
 
 // trusted keeps another user's process that merely borrows the words from
 // being entered by root.
-func trusted(pid int) bool {
-	var st unix.Stat_t
-	if unix.Stat(fmt.Sprintf("/proc/%d", pid), &st) != nil || st.Uid != 0 {
+func trusted(p procfs.Proc) bool {
+	status, err := p.NewStatus() // the owner of /proc/PID would not do: it can be feigned
+	if err != nil || status.UIDs != [4]uint64{} {
 		return false
 	}
-	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", pid))
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", p.PID))
 	if err != nil {
 		return false
 	}

@@ -6,10 +6,11 @@
 package session
 
 import (
-	"slurm-preflight/tests/lab/process"
-
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"slurm-preflight/tests/lab/process"
 )
 
 // Session is a command and where, as whom and in which directory it runs.
@@ -39,7 +40,7 @@ func parse(text string) (Session, error) {
 		return s, fmt.Errorf("reading a session: %w", err)
 	}
 	if len(s.Argv) == 0 {
-		return s, fmt.Errorf("reading a session: it has no command")
+		return s, errors.New("reading a session: it has no command")
 	}
 	return s, nil
 }
