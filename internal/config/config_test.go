@@ -25,6 +25,8 @@ func TestBuiltIn(t *testing.T) {
 		require.Equal(t, "built in", cfg.Source(key))
 	}
 	require.Empty(t, cfg.Source("gate.nonsense"))
+	settings[0].Source = "changed"
+	require.Equal(t, "built in", cfg.Explain()[0].Source, "what Explain returns is the caller's")
 }
 
 func TestLayersInOrder(t *testing.T) {

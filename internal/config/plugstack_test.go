@@ -106,6 +106,14 @@ func TestFromPlugstack(t *testing.T) {
 			layers:   [][]string{{}},
 			problems: []string{`DIR/plugstack.conf: it includes itself`, `DIR/a.conf: it includes itself`},
 		},
+		"the same file twice is no cycle": {
+			files: texts{
+				"plugstack.conf": "include a.conf\ninclude a.conf\n",
+				"a.conf":         "required spank_preflight.so\n",
+			},
+			layers:   [][]string{{}},
+			problems: []string{`DIR/a.conf:1: the plugin is named before at DIR/a.conf:1, which counts`},
+		},
 		"a long line": {
 			files:    texts{"plugstack.conf": "required spank_preflight.so gate.size=1M " + strings.Repeat(" ", 4095) + "gate.iters=3\n"},
 			layers:   [][]string{{"DIR/plugstack.conf:1 gate.size=1M"}},
@@ -133,6 +141,10 @@ func TestFromPlugstack(t *testing.T) {
 			files:    texts{"plugstack.conf": "required spank_preflight.so config=/nonexistent/x.yaml\n"},
 			layers:   [][]string{{}, {"DIR/plugstack.conf:1 config=/nonexistent/x.yaml"}},
 			problems: []string{`DIR/plugstack.conf:1: "config=/nonexistent/x.yaml": cannot read it: no such file or directory`},
+		},
+		"no YAML file, said so": {
+			files:  texts{"plugstack.conf": "required spank_preflight.so config=\n"},
+			layers: [][]string{{"DIR/plugstack.conf:1 config="}},
 		},
 		"a YAML file named relatively is left to Load": {
 			files:  texts{"plugstack.conf": "required spank_preflight.so config=site.yaml\n"},

@@ -83,6 +83,8 @@ func TestNearest(t *testing.T) {
 	}
 	got, _ := config.Nearest("iters", []string{"gate.size", "gate.iters"})
 	require.Equal(t, "gate.iters", got, "a key without its prefix")
+	got, _ = config.Nearest("szie", []string{"side", "size"})
+	require.Equal(t, "size", got, "swapped neighbours are one mistake")
 }
 
 func TestQuote(t *testing.T) {
