@@ -83,8 +83,22 @@ func (s Step) Launch() (*Running, error) {
 // Output is what all tasks print, mixed.
 func (r *Running) Output() io.Reader { return r.output }
 
-// Words is what srun complained of, in one line.
-func (r *Running) Words() string { return r.words.String() }
+// Words is what srun complained of, in one line: its errors, or all it said
+// where it called nothing an error.
+func (r *Running) Words() string {
+	var all, faults []string
+	for line := range strings.Lines(r.words.String()) {
+		line = oneLine(line)
+		all = append(all, line)
+		if strings.Contains(line, "error:") {
+			faults = append(faults, line)
+		}
+	}
+	if len(faults) > 0 {
+		return strings.Join(faults, "; ")
+	}
+	return strings.Join(all, "; ")
+}
 
 // The waits of End. An srun whose tasks have read the end of their input ends
 // by itself; one that is told to terminate kills them first.
@@ -143,5 +157,5 @@ func (w *words) Write(text []byte) (int, error) {
 func (w *words) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return strings.ToValidUTF8(oneLine(w.text.String()), "?")
+	return strings.ToValidUTF8(w.text.String(), "?")
 }
