@@ -21,7 +21,7 @@ func TestSameLinesAsSlurm(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"slurm.conf":     "ClusterName=x\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n",
-		"plugstack.conf": "# c\nrequires x.so\n\nrequired # no file\n \t# c\noptional\nOptional x.so\ninclude\ninclude d/[!a]*.conf more\ninclude DIR/d/a.conf\ninclude missing*\nlast",
+		"plugstack.conf": "# c\nrequires x.so\n\nrequired # no file\n \t# c\noptional\ninclude\nOptional x.so\ninclude d/[!a]*.conf more\ninclude DIR/d/a.conf\ninclude missing*\nlast",
 		"d/a.conf":       "from a\r\n\r\n",
 		"d/b.conf":       "include ../e.conf\n\nfrom b\n",
 		"d/c.conf":       "required\x00 x.so\n",
