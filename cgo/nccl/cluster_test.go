@@ -50,8 +50,14 @@ type process struct {
 // startRank starts a process; env are further variables.
 func startRank(t *testing.T, env ...string) *process {
 	t.Helper()
+	return startRankOf(t, library, env...)
+}
+
+// startRankOf starts a process that uses another library.
+func startRankOf(t *testing.T, path string, env ...string) *process {
+	t.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), append(env, rankVariable+"="+library)...)
+	command.Env = append(os.Environ(), append(env, rankVariable+"="+path)...)
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	require.NoError(t, err)

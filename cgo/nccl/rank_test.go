@@ -2,6 +2,7 @@ package nccl_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -48,7 +49,7 @@ func rankMain(libraryPath string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	device, err := hostccl.Open(libraryPath)
+	device, err := hostccl.Open(cmp.Or(os.Getenv("NCCL_TEST_TARGET"), libraryPath))
 	if err != nil {
 		return err
 	}

@@ -130,10 +130,13 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   });
 }
 
+// NCCL's binary interface passes the id by value.
+// cppcheck-suppress passedByValue
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
   return answer([&] { return init(comm, ranks, id, rank, true); });
 }
 
+// cppcheck-suppress passedByValue
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     void* config) {
   return answer([&] { return init(comm, ranks, id, rank, blockingOf(config)); });

@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -32,10 +30,6 @@ class BlockedSignals {
 };
 
 }  // namespace
-
-Failure systemFailure(const std::string& what) {
-  return Failure(ncclSystemError, what + ": " + strerror(errno));
-}
 
 void startThread(const char* name, std::function<void()> body) {
   const BlockedSignals blocked;

@@ -1,0 +1,224 @@
+package nccl_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	abortLimit = time.Second
+	pollLimit  = 100 * time.Millisecond
+	// How soon the survivors must know of a death.
+	noticeLimit = 2 * time.Second
+	rounds      = 20
+)
+
+// sizes are few elements, where a message is one write, and many, where a
+// death finds sends and receives half done.
+var sizes = []int{3, 1_000_003, 20_000, 4_000_000}
+
+// abortAll aborts in all ranks at once and holds each to the limits.
+func abortAll(t *testing.T, ranks []*process) {
+	t.Helper()
+	for _, rank := range ranks {
+		rank.send("abort world")
+	}
+	for i, rank := range ranks {
+		var abort, poll int
+		answer := rank.answer(rankLimit)
+		_, err := fmt.Sscanf(answer, "ok %d %d", &abort, &poll)
+		require.NoError(t, err, answer)
+		t.Logf("rank %d: abort %d µs, slowest poll %d µs", i, abort, poll)
+		require.Less(t, time.Duration(abort)*time.Microsecond, abortLimit, "abort")
+		require.Less(t, time.Duration(poll)*time.Microsecond, pollLimit, "poll")
+	}
+}
+
+// randomMoment lets the ranks work for a while that differs from round to round.
+func randomMoment() { time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond) }
+
+func without(ranks []*process, victim int) []*process {
+	return append(append([]*process{}, ranks[:victim]...), ranks[victim+1:]...)
+}
+
+func TestKilledPeerIsNamedAndAbortReturns(t *testing.T) {
+	for round := range rounds {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			ranks := startRanks(t, 3)
+			connect("world", ranks)
+			all(ranks, "busy world %d", sizes[round%len(sizes)])
+			randomMoment()
+			victim := round % len(ranks)
+			require.NoError(t, ranks[victim].command.Process.Kill())
+			survivors := without(ranks, victim)
+			for _, rank := range survivors {
+				rank.send("fail world")
+			}
+			for _, rank := range survivors {
+				answer := rank.answer(noticeLimit)
+				require.Contains(t, answer, "(code 6)")
+				require.Contains(t, answer, fmt.Sprintf("rank %d ", victim), "names the lost rank")
+				require.Contains(t, answer, "ended without leaving")
+			}
+			abortAll(t, survivors)
+		})
+	}
+}
+
+func TestStoppedPeerDelaysNeitherPollNorAbort(t *testing.T) {
+	for round := range rounds {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			ranks := startRanks(t, 3)
+			connect("world", ranks)
+			all(ranks, "busy world %d", sizes[round%len(sizes)])
+			randomMoment()
+			victim := round % len(ranks)
+			require.NoError(t, ranks[victim].command.Process.Signal(syscall.SIGSTOP))
+			survivors := without(ranks, victim)
+			time.Sleep(100 * time.Millisecond)
+			all(survivors, "status world") // no error before the time limit
+			abortAll(t, survivors)
+		})
+	}
+}
+
+func TestStoppedPeerBecomesAnErrorAfterTheTimeLimit(t *testing.T) {
+	ranks := startRanks(t, 3, "HOSTCCL_TIMEOUT=1.5")
+	connect("world", ranks)
+	all(ranks, "busy world 100000")
+	require.NoError(t, ranks[1].command.Process.Signal(syscall.SIGSTOP))
+	survivors := without(ranks, 1)
+	start := time.Now()
+	for _, rank := range survivors {
+		rank.send("fail world")
+	}
+	for _, rank := range survivors {
+		require.Contains(t, rank.answer(10*time.Second), "(code 6)")
+	}
+	require.Greater(t, time.Since(start), time.Second)
+	abortAll(t, survivors)
+}
+
+func TestAbortTellsTheOthers(t *testing.T) {
+	ranks := startRanks(t, 3)
+	connect("world", ranks)
+	all(ranks, "busy world 20000")
+	abortAll(t, ranks[:1])
+	for _, rank := range ranks[1:] {
+		require.Contains(t, rank.do("fail world"), "aborted the communicator")
+	}
+	abortAll(t, ranks[1:])
+}
+
+func TestLeavingInGoodOrderIsNoError(t *testing.T) {
+	ranks := startRanks(t, 3)
+	connect("world", ranks)
+	all(ranks, "reduce world 1000")
+	// The rank with the rendezvous goes first, and so does its process.
+	ranks[0].ok("destroy world")
+	ranks[0].send("exit")
+	require.NoError(t, ranks[0].command.Wait())
+	for range 20 {
+		ranks[1].ok("status world")
+		time.Sleep(5 * time.Millisecond)
+	}
+	all(ranks[1:], "destroy world")
+}
+
+func TestInitNamesTheMissingRank(t *testing.T) {
+	ranks := startRanks(t, 2, "HOSTCCL_TIMEOUT=1")
+	id := ranks[0].ok("id")
+	start := time.Now()
+	for i, rank := range ranks {
+		rank.ok("init world %s 4 %d", id, i)
+	}
+	for _, rank := range ranks {
+		require.Contains(t, rank.do("wait world"), "ranks 2, 3 of 4 did not come")
+	}
+	require.Less(t, time.Since(start), 3*time.Second)
+	abortAll(t, ranks)
+}
+
+func TestAbortDuringInit(t *testing.T) {
+	ranks := startRanks(t, 2)
+	id := ranks[0].ok("id")
+	for i, rank := range ranks {
+		rank.ok("init world %s 3 %d", id, i)
+	}
+	randomMoment()
+	abortAll(t, ranks[1:])
+	require.Contains(t, ranks[0].do("wait world"), "rank 1 ")
+	abortAll(t, ranks[:1])
+}
+
+func TestStoppedPeerDuringInit(t *testing.T) {
+	for round := range rounds / 2 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			ranks := startRanks(t, 4)
+			id := ranks[0].ok("id")
+			for i, rank := range ranks {
+				rank.send("init world %s 4 %d", id, i)
+			}
+			time.Sleep(time.Duration(rand.IntN(8_000)) * time.Microsecond)
+			victim := round % len(ranks)
+			require.NoError(t, ranks[victim].command.Process.Signal(syscall.SIGSTOP))
+			survivors := without(ranks, victim)
+			for _, rank := range survivors {
+				require.True(t, strings.HasPrefix(rank.answer(rankLimit), "ok"))
+			}
+			time.Sleep(20 * time.Millisecond)
+			abortAll(t, survivors)
+		})
+	}
+}
+
+func TestInitRefusesWhatCannotWork(t *testing.T) {
+	ranks := startRanks(t, 2)
+	id := ranks[0].ok("id")
+	require.Contains(t, ranks[0].do("init world %s 2 2", id), "rank 2 of 2 ranks is not possible")
+	require.Contains(t, ranks[0].do("init world %s 2 0", strings.Repeat("00", 128)), "not made by this library")
+	for _, rank := range ranks {
+		rank.ok("init world %s 2 0", id)
+	}
+	for _, rank := range ranks {
+		require.Contains(t, rank.do("wait world"), "two processes have the same rank")
+	}
+	abortAll(t, ranks)
+}
+
+func TestSettingsThatAreNoNumbersOrInterfaces(t *testing.T) {
+	for setting, want := range map[string]string{
+		"HOSTCCL_TIMEOUT=soon":         "HOSTCCL_TIMEOUT=soon is not a number of seconds",
+		"NCCL_SOCKET_IFNAME=nosuch":    "matches NCCL_SOCKET_IFNAME=nosuch",
+		"NCCL_SOCKET_FAMILY=AF_PACKET": "NCCL_SOCKET_FAMILY=AF_PACKET is neither",
+	} {
+		require.Contains(t, startRank(t, setting).do("id"), want)
+	}
+}
+
+func TestNothingIsLeftOfAbortedCommunicators(t *testing.T) {
+	ranks := startRanks(t, 2)
+	connect("world", ranks)
+	abortAll(t, ranks)
+	before := descriptors(t, ranks[1])
+	for range 5 {
+		connect("world", ranks)
+		abortAll(t, ranks)
+	}
+	require.Eventually(t, func() bool { return descriptors(t, ranks[1]) <= before },
+		5*time.Second, 10*time.Millisecond, "descriptors stay open")
+}
+
+func descriptors(t *testing.T, p *process) int {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.command.Process.Pid))
+	require.NoError(t, err)
+	return len(entries)
+}

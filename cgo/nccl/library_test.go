@@ -1,0 +1,86 @@
+package nccl_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"slurm-preflight/cgo/dl"
+	"slurm-preflight/cgo/nccl"
+)
+
+// compile makes a shared library from testdata.
+func compile(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lib"+name+".so")
+	output, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
+		"-o", path, filepath.Join("testdata", name+".c")).CombinedOutput()
+	require.NoError(t, err, string(output))
+	return path
+}
+
+func TestOpenRefusesAnotherLibrary(t *testing.T) {
+	_, err := nccl.Open("libc.so.6")
+	var missing *dl.SymbolError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, "ncclAllReduce", missing.Symbol)
+}
+
+func TestVersionAndPath(t *testing.T) {
+	opened, err := nccl.Open(library)
+	require.NoError(t, err)
+	require.Equal(t, library, opened.Path())
+	version, err := opened.Version()
+	require.NoError(t, err)
+	require.Equal(t, 21400, version)
+}
+
+func TestInitPassesTheConfigOf214(t *testing.T) {
+	picky, err := nccl.Open(compile(t, "picky"))
+	require.NoError(t, err)
+	id, err := picky.UniqueID()
+	require.NoError(t, err)
+	_, err = picky.Init(id, 8, 5)
+	require.Equal(t, &nccl.Error{
+		Call: "ncclCommInitRankConfig", Code: 42, Name: "a code of the future",
+		Detail: "comm null id 1..128 ranks 8 rank 5 size 24 magic cafebeef version 21400 blocking 0 last undefined",
+	}, err)
+}
+
+func TestBlockingInitWhereThereIsNoOther(t *testing.T) {
+	t.Setenv("NCCL_TEST_TARGET", library)
+	old := compile(t, "before214")
+	ranks := make([]*process, 3)
+	for i := range ranks {
+		ranks[i] = startRankOf(t, old)
+	}
+	id := ranks[0].ok("id")
+	for i, rank := range ranks {
+		rank.send("init world %s %d %d", id, len(ranks), i)
+	}
+	for _, rank := range ranks {
+		require.Equal(t, "ok ", rank.answer(rankLimit))
+	}
+	all(ranks, "status world") // ready without waiting
+	all(ranks, "reduce world 1000")
+	all(ranks, "destroy world")
+}
+
+func TestClosedCommunicator(t *testing.T) {
+	opened, err := nccl.Open(library)
+	require.NoError(t, err)
+	id, err := opened.UniqueID()
+	require.NoError(t, err)
+	comm, err := opened.Init(id, 2, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, comm.AsyncError(), nccl.ErrInProgress)
+	var refused *nccl.Error
+	require.ErrorAs(t, comm.AllReduce(1, 1, 1, 0), &refused, "not initialised yet")
+	require.Equal(t, 4, refused.Code)
+	require.NoError(t, comm.Abort())
+	for _, err := range []error{comm.AsyncError(), comm.AllReduce(1, 1, 1, 0), comm.Abort(), comm.Destroy()} {
+		require.ErrorIs(t, err, nccl.ErrClosed)
+	}
+}

@@ -1,0 +1,25 @@
+// A library with NCCL's API as it was before 2.14: blocking init only, no
+// finalize. It hands everything on to the library in the environment.
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+typedef struct { char internal[128]; } id;
+
+static void *target(const char *name)
+{
+	return dlsym(dlopen(getenv("NCCL_TEST_TARGET"), RTLD_NOW), name);
+}
+
+#define FORWARD(result, name, parameters, arguments) \
+	result name parameters { return ((result(*) parameters)target(#name)) arguments; }
+
+FORWARD(int, ncclGetVersion, (int *version), (version))
+FORWARD(int, ncclGetUniqueId, (id *made), (made))
+FORWARD(int, ncclCommInitRank, (void **comm, int ranks, id made, int rank), (comm, ranks, made, rank))
+FORWARD(int, ncclCommDestroy, (void *comm), (comm))
+FORWARD(int, ncclCommAbort, (void *comm), (comm))
+FORWARD(int, ncclCommGetAsyncError, (void *comm, int *result), (comm, result))
+FORWARD(const char *, ncclGetErrorString, (int result), (result))
+FORWARD(int, ncclAllReduce, (const void *send, void *recv, size_t count, int type, int op, void *comm, void *stream),
+	(send, recv, count, type, op, comm, stream))
