@@ -77,7 +77,7 @@ func TestEventsMeasureTime(t *testing.T) {
 	require.NoError(t, device.Record(first, stream))
 	waitDone(t, device, stream)
 	pause := 20 * time.Millisecond
-	time.Sleep(pause) //nolint:forbidigo // the pause is what the events must measure
+	time.Sleep(pause)
 	require.NoError(t, device.Record(second, stream))
 	waitDone(t, device, stream)
 	elapsed, err := device.Elapsed(first, second)

@@ -121,6 +121,8 @@ func (c *Comm) finalize() error {
 		return err
 	}
 	deadline := time.Now().Add(finalizeTimeout)
+	poll := time.NewTicker(finalizePoll)
+	defer poll.Stop()
 	for {
 		err := c.AsyncError()
 		if !errors.Is(err, ErrInProgress) {
@@ -129,6 +131,6 @@ func (c *Comm) finalize() error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("operations did not end within %v of ncclCommFinalize: %w", finalizeTimeout, err)
 		}
-		time.Sleep(finalizePoll)
+		<-poll.C
 	}
 }

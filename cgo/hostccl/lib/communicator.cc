@@ -20,23 +20,24 @@ size_t elementSize(ncclDataType_t type) { return type == ncclFloat64 ? 8 : 4; }
 
 }  // namespace
 
-std::shared_ptr<Communicator> Communicator::start(const ncclUniqueId& id, int ranks, int rank) {
-  if (ranks < 1 || ranks > kMaxRanks || rank < 0 || rank >= ranks) {
-    throw Failure(ncclInvalidArgument, "rank " + std::to_string(rank) + " of " +
-                                           std::to_string(ranks) + " ranks is not possible");
+std::shared_ptr<Communicator> Communicator::start(const ncclUniqueId& id, const Place& place) {
+  if (place.ranks < 1 || place.ranks > kMaxRanks || place.rank < 0 || place.rank >= place.ranks) {
+    throw Failure(ncclInvalidArgument, "rank " + std::to_string(place.rank) + " of " +
+                                           std::to_string(place.ranks) + " ranks is not possible");
   }
   std::shared_ptr<Communicator> self(
-      new Communicator(unpackId(id), ranks, rank, configuredTimeout()));
+      new Communicator(unpackId(id), place, configuredTimeout()));
   if (self->wake_.get() < 0) throw systemFailure("eventfd");
   self->threads_ = 1;
   startThread("hostccl-init", [self] { self->initialize(); });
   return self;
 }
 
-Communicator::Communicator(const IdContents& root, int ranks, int rank, Milliseconds timeout)
+Communicator::Communicator(const IdContents& root, const Place& place, Milliseconds timeout)
     : root_(root),
-      ranks_(ranks),
-      rank_(rank),
+      ranks_(place.ranks),
+      rank_(place.rank),
+      blocking_(place.blocking),
       timeout_(timeout),
       deadline_(Clock::now() + timeout),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}

@@ -19,11 +19,17 @@ namespace hostccl {
 // finish and close ever blocks.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
+  struct Place {
+    int ranks;
+    int rank;
+    bool blocking;  // whether the calls of the C API wait
+  };
   // Checks the arguments and begins to initialise in a thread. Throws Failure.
-  static std::shared_ptr<Communicator> start(const ncclUniqueId& id, int ranks, int rank);
+  static std::shared_ptr<Communicator> start(const ncclUniqueId& id, const Place& place);
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  bool blocking() const { return blocking_; }
 
   // What ncclCommGetAsyncError says.
   ncclResult_t status();
@@ -49,7 +55,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::string reason;
   };
 
-  Communicator(const IdContents& root, int ranks, int rank, Milliseconds timeout);
+  Communicator(const IdContents& root, const Place& place, Milliseconds timeout);
 
   // The init thread.
   void initialize();
@@ -75,6 +81,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const IdContents root_;
   const int ranks_;
   const int rank_;
+  const bool blocking_;
   const Milliseconds timeout_;
   const Clock::time_point deadline_;  // of init
   const Descriptor wake_;             // an eventfd

@@ -89,12 +89,12 @@ ncclResult_t await(const Pending& pending) {
   return failed(result, detail);
 }
 
-ncclResult_t init(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank, bool blocking) {
+ncclResult_t init(ncclComm_t* comm, const ncclUniqueId& id, const Communicator::Place& place) {
   require(comm != nullptr, "the communicator's address is null");
   *comm = nullptr;
-  const auto communicator = Communicator::start(id, ranks, rank);
+  const auto communicator = Communicator::start(id, place);
   *comm = static_cast<ncclComm_t>(Handles<Communicator>::process().add(communicator));
-  if (!blocking) return ncclInProgress;
+  if (!place.blocking) return ncclInProgress;
   if (groupDepth > 0) {
     groupPending.push_back({communicator, comm});
     return ncclSuccess;
@@ -133,19 +133,20 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 // NCCL's binary interface passes the id by value.
 // cppcheck-suppress passedByValue
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  return answer([&] { return init(comm, ranks, id, rank, true); });
+  return answer([&] { return init(comm, id, {ranks, rank, true}); });
 }
 
 // cppcheck-suppress passedByValue
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     void* config) {
-  return answer([&] { return init(comm, ranks, id, rank, blockingOf(config)); });
+  return answer([&] { return init(comm, id, {ranks, rank, blockingOf(config)}); });
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return answer([&] {
     const auto communicator = find(comm);
     communicator->finalize();
+    if (communicator->blocking()) communicator->finish();
     return communicator->status();
   });
 }

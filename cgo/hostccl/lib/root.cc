@@ -82,8 +82,10 @@ Root::Root(Descriptor listener, uint64_t key, Milliseconds timeout)
 void Root::run() {
   while (!finished()) {
     wait();
-    if (accepting()) acceptOne();
-    for (auto& member : members_) serve(member);
+    if (accepting()) acceptAll();
+    for (auto& member : members_) {
+      if (member.news) serve(member);
+    }
     expire();
     members_.remove_if([](const Member& member) { return member.done; });
   }
@@ -107,16 +109,20 @@ int Root::waitTime() const {
 
 void Root::wait() {
   std::vector<pollfd> fds;
-  if (accepting()) fds.push_back({listener_.get(), POLLIN, 0});
-  for (const auto& member : members_) fds.push_back({member.channel.fd(), member.channel.events(), 0});
+  for (const auto& member : members_) {
+    fds.push_back({member.channel.fd(), member.channel.events(), 0});
+  }
+  fds.push_back({accepting() ? listener_.get() : -1, POLLIN, 0});
   poll(fds.data(), fds.size(), waitTime());
+  auto polled = fds.cbegin();
+  for (auto& member : members_) member.news = (polled++)->revents != 0;
 }
 
-void Root::acceptOne() {
-  Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket.get() >= 0) {
+void Root::acceptAll() {
+  for (;;) {
+    Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.get() < 0) break;
     if (members_.size() < kMaxConnections) members_.emplace_back(std::move(socket));
-    return;
   }
   if ((errno == EMFILE || errno == ENFILE) && phase_ != Phase::kFailed) {
     fail(ncclSystemError, "the process with the rendezvous has too many open files");

@@ -28,6 +28,7 @@ class Root {
     Channel channel;
     Clock::time_point since = Clock::now();
     int rank = -1;  // until its Hello has been accepted
+    bool news = true;  // something can be read or written
     bool ready = false;
     bool done = false;  // to be removed
     std::string name;
@@ -44,7 +45,7 @@ class Root {
   bool accepting() const { return phase_ == Phase::kGathering || phase_ == Phase::kFailed; }
   int waitTime() const;
   void wait();
-  void acceptOne();
+  void acceptAll();
   void serve(Member& member);
   void handle(Member& member, const Frame& frame);
   void join(Member& member, const std::string& payload);
