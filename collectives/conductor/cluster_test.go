@@ -107,7 +107,7 @@ func (l living) Write(text []byte) (int, error) {
 func (m machine) supervise(ctx context.Context, id int, nonce string, in *io.PipeReader, out io.Writer) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer in.Close() //nolint:errcheck // a pipe in memory
+	defer in.Close()
 	out = living{ctx, out}
 	if m.dies == protocol.PhaseLaunch {
 		return
@@ -149,7 +149,8 @@ func (r fakeRank) fail(phase protocol.Phase, why string) {
 }
 
 func (r fakeRank) Send(command protocol.Message) error {
-	phase, answer := protocol.PhaseRun, protocol.Message{}
+	phase := protocol.PhaseRun
+	var answer protocol.Message
 	switch {
 	case command.Init != nil:
 		phase, answer = protocol.PhaseInit, protocol.Message{Ready: &protocol.Ready{}}

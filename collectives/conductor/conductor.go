@@ -127,7 +127,7 @@ func (c *conductor) end() {
 	c.begun = time.Now()
 	_ = c.out.Send(protocol.Message{Quit: &protocol.Quit{}}) // a step that is gone has quit already
 	go func() {
-		for range c.heard { //nolint:revive // a step whose output nobody reads cannot end
+		for range c.heard { // a step whose output nobody reads cannot end
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)

@@ -12,7 +12,7 @@ import (
 
 // How long the phases may take. Slurm launches a step in half a second, and
 // libraries load in seconds; joining grows with the number of ranks (NCCL's
-// bootstrap is a ring), and what hangs hangs for ever.
+// bootstrap is a ring), and a rank that hangs never comes back.
 const (
 	launchTimeout   = 60 * time.Second
 	joinTimeout     = 30 * time.Second

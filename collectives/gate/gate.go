@@ -131,8 +131,7 @@ func (r Request) settle(ctx context.Context, gate *report.Gate) {
 		}
 	case report.Cancelled:
 		gate.Exit = exitcode.Terminated
-		var cancelled Cancelled
-		if errors.As(context.Cause(ctx), &cancelled) {
+		if cancelled, ok := errors.AsType[Cancelled](context.Cause(ctx)); ok {
 			gate.Exit = int(cancelled)
 		}
 	}

@@ -113,7 +113,8 @@ func block(elements, factor, offset int) []byte {
 	return data
 }
 
-func pattern(i int) int { return int((uint32(i)*2654435761)>>7) % patternValues }
+// pattern scatters small values by a multiplicative hash.
+func pattern(i int) int { return i * 40503 >> 7 % patternValues }
 
 // rankSum is the sum of rank%rankValues over all ranks.
 func rankSum(ranks int) int {

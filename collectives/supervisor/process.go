@@ -80,7 +80,7 @@ func (p *process) Kill() {
 
 // listen passes on what the rank says, and its end in words.
 func (p *process) listen(rank int, from *os.File, answers chan<- Answer) {
-	defer from.Close() //nolint:errcheck // only read
+	defer from.Close()
 	said := json.NewDecoder(from)
 	for {
 		var message protocol.Message

@@ -154,18 +154,20 @@ func (s *supervisor) hello(ctx context.Context) error {
 
 // obey hands a command to every rank and their answers, as one, to the conductor.
 func (s *supervisor) obey(ctx context.Context, command protocol.Message) error {
-	phase, timeout := protocol.PhaseRun, time.Duration(0)
 	switch {
 	case command.Init != nil:
-		phase, timeout = protocol.PhaseInit, command.Init.Timeout
 		if s.node.ID >= len(command.Init.First) {
-			return s.fail(phase, 0, fmt.Errorf("node %d is not among the %d of the init", s.node.ID, len(command.Init.First)))
+			return s.fail(protocol.PhaseInit, 0, fmt.Errorf("node %d is not among the %d of the init", s.node.ID, len(command.Init.First)))
 		}
+		return s.command(ctx, command, protocol.PhaseInit, command.Init.Timeout)
 	case command.Run != nil:
-		timeout = command.Run.Timeout
+		return s.command(ctx, command, protocol.PhaseRun, command.Run.Timeout)
 	default:
 		return nil // to halt where nothing is under way
 	}
+}
+
+func (s *supervisor) command(ctx context.Context, command protocol.Message, phase protocol.Phase, timeout time.Duration) error {
 	for rank, process := range s.processes {
 		if err := process.Send(s.share(command, rank)); err != nil {
 			return s.fail(phase, rank, err)

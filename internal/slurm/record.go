@@ -36,7 +36,7 @@ func parseRecord(text string) record {
 		key, value, _ := strings.Cut(fields[0], "=")
 		switch key {
 		case "NodeList":
-			r.nodeList = unless(value, "(null)", "None")
+			r.nodeList = nodeList(value)
 		case "StartTime":
 			r.started = value
 		case "Requeue":
@@ -85,11 +85,10 @@ func countGPUs(gres string) int {
 	return total
 }
 
-func unless(value string, nothing ...string) string {
-	for _, none := range nothing {
-		if value == none {
-			return ""
-		}
+// nodeList is empty where Slurm prints a word for none.
+func nodeList(value string) string {
+	if value == "(null)" || value == "None" {
+		return ""
 	}
 	return value
 }

@@ -57,7 +57,8 @@ func (l lab) report(path string) report.Gate {
 }
 
 // kinds are the two ways in which a site may name the plugin; the gate must not depend on it.
-func kinds(t *testing.T, test func(t *testing.T, l lab)) {
+func kinds(t *testing.T, test func(l lab)) {
+	t.Helper()
 	for _, kind := range []string{"required", "optional"} {
 		t.Run(kind, func(t *testing.T) {
 			var flags []string
@@ -66,7 +67,7 @@ func kinds(t *testing.T, test func(t *testing.T, l lab)) {
 			}
 			l := startLab(t, flags...)
 			l.must("link", "n3", "200mbit")
-			test(t, l)
+			test(l)
 			l.idle(5 * time.Second)
 		})
 	}
@@ -81,7 +82,8 @@ func failed(t *testing.T, output, end string) {
 }
 
 func TestThrottledBatchJobStops(t *testing.T) {
-	kinds(t, func(t *testing.T, l lab) {
+	kinds(t, func(l lab) {
+		t := l.t
 		j := l.submit(userCode, "-N4", option)
 		state, exit, output := j.await()
 		require.Equal(t, "FAILED", state)
@@ -96,7 +98,8 @@ func TestThrottledBatchJobStops(t *testing.T) {
 }
 
 func TestThrottledSrunStops(t *testing.T) {
-	kinds(t, func(t *testing.T, l lab) {
+	kinds(t, func(l lab) {
+		t := l.t
 		r := l.run("srun", "-N4", option, "echo", "user code")
 		released := time.Now()
 		require.Equal(t, 75, r.code)
@@ -110,7 +113,8 @@ func TestThrottledSrunStops(t *testing.T) {
 }
 
 func TestThrottledSallocStopsItsSteps(t *testing.T) {
-	kinds(t, func(t *testing.T, l lab) {
+	kinds(t, func(l lab) {
+		t := l.t
 		r := l.run("salloc", "-N4", option, "bash", "-c", "srun echo user code; exit $?")
 		require.Equal(t, 75, r.code)
 		require.NotContains(t, r.out, "user code")
@@ -246,7 +250,7 @@ func TestCtrlCEndsTheGate(t *testing.T) {
 	slowly(l)
 	keyboard, typed, err := os.Pipe()
 	require.NoError(t, err)
-	defer keyboard.Close() //nolint:errcheck // a pipe of the test
+	defer keyboard.Close()
 	// script gives srun a terminal, whose line discipline makes the signal.
 	wait := l.start(keyboard, "script", "--quiet", "--return", "--command", "srun -N4 "+option+" echo user code", "/dev/null")
 	l.measuring()

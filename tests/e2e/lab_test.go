@@ -118,9 +118,9 @@ func (l lab) submit(script string, flags ...string) job {
 	dir, err := os.MkdirTemp("", "preflight-e2e-")
 	require.NoError(l.t, err)
 	l.t.Cleanup(func() { require.NoError(l.t, os.RemoveAll(dir)) })
-	require.NoError(l.t, os.Chmod(dir, 0o777)) //nolint:gosec // the job's user is another one
+	require.NoError(l.t, os.Chmod(dir, 0o777))
 	path := filepath.Join(dir, "job.sh")
-	require.NoError(l.t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755)) //nolint:gosec // likewise
+	require.NoError(l.t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755))
 	args := append([]string{"sbatch", "--parsable", "--output", dir + "/out", "--chdir", dir}, flags...)
 	r := l.run(append(args, path)...)
 	require.Zero(l.t, r.code, r.err)
