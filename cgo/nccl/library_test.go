@@ -1,6 +1,7 @@
 package nccl_test
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -83,4 +84,16 @@ func TestClosedCommunicator(t *testing.T) {
 	for _, err := range []error{comm.AsyncError(), comm.AllReduce(1, 1, 1, 0), comm.Abort(), comm.Destroy()} {
 		require.ErrorIs(t, err, nccl.ErrClosed)
 	}
+}
+
+func TestBlockingGroupFromC(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "group")
+	directory := filepath.Dir(library)
+	output, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-I../hostccl/lib", "-o", program,
+		"testdata/group.c", "-L"+directory, "-Wl,-rpath,"+directory, "-lhostccl").CombinedOutput()
+	require.NoError(t, err, string(output))
+	ctx, cancel := context.WithTimeout(t.Context(), rankLimit)
+	defer cancel()
+	output, err = exec.CommandContext(ctx, program).CombinedOutput()
+	require.NoError(t, err, string(output))
 }
