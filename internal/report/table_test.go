@@ -86,3 +86,25 @@ func golden(t *testing.T, name string, got []byte) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
 }
+
+func TestAnswers(t *testing.T) {
+	passed := report.Gate{
+		Schema: report.Schema, Job: "12", Attempt: 1, Verdict: report.Pass, Spec: "allreduce", Started: "now", Nodes: []string{"n1", "n2"},
+	}
+	require.True(t, passed.Answers(passed))
+	for name, change := range map[string]func(old, now *report.Gate){
+		"it failed":          func(old, _ *report.Gate) { old.Verdict = report.Fail },
+		"could not measure":  func(old, _ *report.Gate) { old.Verdict = report.Error },
+		"another format":     func(old, _ *report.Gate) { old.Schema = "preflight.gate/2" },
+		"another job":        func(_, now *report.Gate) { now.Job = "13" },
+		"another attempt":    func(_, now *report.Gate) { now.Attempt = 2 },
+		"another question":   func(_, now *report.Gate) { now.Spec = "allreduce,min=400" },
+		"another cluster":    func(_, now *report.Gate) { now.Started = "later" },
+		"other nodes":        func(_, now *report.Gate) { now.Nodes = []string{"n1", "n3"} },
+		"no start was known": func(old, now *report.Gate) { old.Started, now.Started = "", "" },
+	} {
+		old, now := passed, passed
+		change(&old, &now)
+		require.False(t, old.Answers(now), name)
+	}
+}

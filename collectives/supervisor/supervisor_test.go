@@ -1,0 +1,202 @@
+package supervisor_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"slurm-preflight/collectives/protocol"
+	"slurm-preflight/collectives/supervisor"
+)
+
+const (
+	nonce     = "5c0ffee5"
+	rankWords = "PREFLIGHT_TEST_RANK"
+)
+
+// TestMain is also a rank process: the supervisor starts this very program, and
+// the words in its environment say how it behaves.
+func TestMain(m *testing.M) {
+	if fault, isRank := os.LookupEnv(rankWords); isRank {
+		os.Exit(behave(fault))
+	}
+	os.Exit(m.Run())
+}
+
+func behave(fault string) int {
+	answers := json.NewEncoder(os.NewFile(supervisor.AnswersFD, "answers"))
+	say := func(message protocol.Message) { _ = answers.Encode(message) }
+	fmt.Println("a library prints here")
+	if fault == "dies at once" {
+		fmt.Fprintln(os.Stderr, "no such device")
+		return 3
+	}
+	say(protocol.Message{Hello: &protocol.Hello{Library: protocol.Library{Name: "fake"}}})
+	commands := json.NewDecoder(os.NewFile(supervisor.CommandsFD, "commands"))
+	for {
+		var command protocol.Message
+		if commands.Decode(&command) != nil || command.Quit != nil {
+			return 0
+		}
+		switch {
+		case command.Init != nil:
+			say(protocol.Message{Ready: &protocol.Ready{}})
+		case fault == "dies in run":
+			fmt.Fprintln(os.Stderr, "illegal instruction")
+			return 4
+		case fault == "hangs in run":
+			select {}
+		default:
+			say(protocol.Message{Result: &protocol.Result{Median: time.Second, Wrong: 1}})
+		}
+	}
+}
+
+// node is a supervisor under test and the conductor's end of its streams.
+type node struct {
+	t     *testing.T
+	to    *protocol.Writer
+	input *io.PipeWriter
+	from  *protocol.Reader
+	ended chan error
+}
+
+func start(t *testing.T, ranks int, fault string) node {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	in, input := io.Pipe()
+	output, out := io.Pipe()
+	n := node{
+		t: t, to: protocol.NewWriter(input, nonce, "conductor"), input: input,
+		from: protocol.NewReader(bufio.NewReader(output), nonce, slog.New(slog.DiscardHandler)), ended: make(chan error, 1),
+	}
+	command := supervisor.Command{Path: self, Env: []string{rankWords + "=" + fault}, Args: func(int) []string { return nil }}
+	go func() {
+		n.ended <- supervisor.Run(t.Context(), supervisor.Node{Name: "n1", Ranks: ranks}, in, out, nonce, command.Start)
+		_ = out.Close()
+	}()
+	return n
+}
+
+// hears returns the next message.
+func (n node) hears() protocol.Message {
+	n.t.Helper()
+	sender, message, err := n.from.Next()
+	require.NoError(n.t, err)
+	require.Equal(n.t, "n1", sender)
+	return message
+}
+
+func (n node) says(message protocol.Message) {
+	n.t.Helper()
+	require.NoError(n.t, n.to.Send(message))
+}
+
+// ends asserts that the supervisor and all its ranks are gone.
+func (n node) ends() {
+	n.t.Helper()
+	go func() { // srun reads to the end
+		for err := error(nil); err == nil; _, _, err = n.from.Next() {
+		}
+	}()
+	select {
+	case err := <-n.ended:
+		require.NoError(n.t, err)
+	case <-time.After(10 * time.Second):
+		require.Fail(n.t, "the supervisor does not end")
+	}
+	require.Eventually(n.t, func() bool { return children() == 0 }, 5*time.Second, 10*time.Millisecond, "ranks are left")
+}
+
+// children counts the ranks that are left, over all threads that may have started one.
+func children() int {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return -1
+	}
+	count := 0
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has ended
+		}
+		count += len(strings.Fields(string(text)))
+	}
+	return count
+}
+
+var (
+	initAll = protocol.Message{Init: &protocol.Init{UID: make([]byte, 128), Ranks: 2, First: []int{0}, Timeout: time.Minute}}
+	runOnce = protocol.Message{Run: &protocol.Run{Op: "allreduce", Bytes: 4, Iterations: 1, Timeout: time.Minute}}
+	quit    = protocol.Message{Quit: &protocol.Quit{}}
+	halt    = protocol.Message{Halt: &protocol.Halt{}}
+)
+
+func TestRanksAnswerAsOneNode(t *testing.T) {
+	n := start(t, 2, "")
+	hello := n.hears().Hello
+	require.Equal(t, 2, hello.Ranks)
+	require.Equal(t, "fake", hello.Library.Name)
+	n.says(initAll)
+	require.NotNil(t, n.hears().Ready)
+	n.says(runOnce)
+	require.Equal(t, &protocol.Result{Median: time.Second, Wrong: 2}, n.hears().Result)
+	n.says(quit)
+	n.ends()
+}
+
+func TestDeadRankIsExplained(t *testing.T) {
+	for fault, words := range map[string]string{"dies at once": "no such device", "dies in run": "illegal instruction"} {
+		t.Run(fault, func(t *testing.T) {
+			n := start(t, 2, fault)
+			if fault == "dies in run" {
+				require.NotNil(t, n.hears().Hello)
+				n.says(runOnce)
+			}
+			failed := n.hears().Failed
+			require.NotNil(t, failed)
+			require.Contains(t, failed.Error, words)
+			require.Contains(t, failed.Error, "exit status")
+			require.False(t, failed.Halted)
+			n.says(quit)
+			n.ends()
+		})
+	}
+}
+
+func TestHaltTellsWaitingFromGone(t *testing.T) {
+	n := start(t, 2, "hangs in run")
+	require.NotNil(t, n.hears().Hello)
+	n.says(runOnce)
+	n.says(halt)
+	failed := n.hears().Failed
+	require.NotNil(t, failed)
+	require.True(t, failed.Halted)
+	require.Contains(t, failed.Error, "2 of 2 ranks were waiting")
+	n.says(quit)
+	n.ends()
+}
+
+func TestEndOfTheConductorEndsHangingRanks(t *testing.T) {
+	n := start(t, 2, "hangs in run")
+	require.NotNil(t, n.hears().Hello)
+	n.says(runOnce)
+	require.NoError(t, n.input.Close())
+	n.ends()
+}
+
+func TestRankThatCannotBeStarted(t *testing.T) {
+	_, err := supervisor.Command{Path: "/nope/preflight-worker", Args: func(int) []string { return nil }}.Start(t.Context(), 0, nil)
+	require.ErrorContains(t, err, "/nope/preflight-worker")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
