@@ -19,7 +19,7 @@ type group struct {
 	mu      sync.Mutex
 	waiting map[int][]*call // by the operation's number
 	flip    bool            // changes one element of every sum
-	lose    bool            // delivers nothing
+	lose    int   // delivers nothing from this operation on; 0 for never
 	stuck   bool            // an operation never ends
 	broken  error           // what Settled reports
 }
@@ -58,7 +58,7 @@ func (g *group) arrive(c *call) {
 	}
 	for _, part := range parts {
 		for i := range sum {
-			if !g.lose {
+			if g.lose == 0 || c.number < g.lose {
 				binary.NativeEndian.PutUint32(part.recv[4*i:], math.Float32bits(sum[i]))
 			}
 		}

@@ -73,13 +73,14 @@ func TestWrongResultsAreSeen(t *testing.T) {
 		wrong int64
 	}{
 		"one element of each sum": {&group{flip: true}, 1},
-		"nothing delivered":       {&group{lose: true}, 3 << 18},
+		"nothing delivered":       {&group{lose: 1}, 3 << 18},
+		"nothing any more":        {&group{lose: 4}, 3 << 18}, // a good first run of 3, then its old sums
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.group.size = 2
-			for _, messages := range serve(t, test.group, run(3<<20, time.Minute)) {
-				require.Equal(t, test.wrong, messages[2].Result.Wrong)
+			for _, messages := range serve(t, test.group, run(3<<20, time.Minute), run(3<<20, time.Minute)) {
+				require.Equal(t, test.wrong, messages[3].Result.Wrong)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func Open(home, temporary, job string, attempt int) (Dir, error) {
 	}
 	var refusals []error
 	if home != "" {
-		dir, err := private(filepath.Join(home, ".local", "state", "preflight"), name)
+		dir, err := below(home, name)
 		if err == nil {
 			return dir, nil
 		}
@@ -42,12 +42,22 @@ func Open(home, temporary, job string, attempt int) (Dir, error) {
 	return Dir{}, fmt.Errorf("no place for the report: %w", errors.Join(append(refusals, err)...))
 }
 
+// below makes the attempt's directory in an existing home; a home that is
+// missing is not ours to make.
+func below(home, name string) (Dir, error) {
+	if info, err := os.Stat(home); err != nil || !info.IsDir() {
+		return Dir{}, errors.Join(fmt.Errorf("home %s is no directory", home), err)
+	}
+	state := filepath.Join(home, ".local", "state")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return Dir{}, err
+	}
+	return private(filepath.Join(state, "preflight"), name)
+}
+
 // private makes base/name for the owner alone. Anybody can make directories and
 // links in /tmp, so base must be a real directory of our own.
 func private(base, name string) (Dir, error) {
-	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
-		return Dir{}, err
-	}
 	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Dir{}, err
 	}
