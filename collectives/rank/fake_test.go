@@ -19,7 +19,7 @@ type group struct {
 	mu      sync.Mutex
 	waiting map[int][]*call // by the operation's number
 	flip    bool            // changes one element of every sum
-	lose    int   // delivers nothing from this operation on; 0 for never
+	lose    int             // delivers nothing from this operation on; 0 for never
 	stuck   bool            // an operation never ends
 	broken  error           // what Settled reports
 }
