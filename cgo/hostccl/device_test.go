@@ -17,7 +17,7 @@ import (
 var library string
 
 func TestMain(m *testing.M) {
-	path, remove, err := hostccltest.Build("lib")
+	path, remove, err := hostccltest.Build("lib", "test-programs")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

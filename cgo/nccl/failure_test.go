@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,18 +120,37 @@ func TestAbortTellsTheOthers(t *testing.T) {
 }
 
 func TestLeavingInGoodOrderIsNoError(t *testing.T) {
-	ranks := startRanks(t, 3)
-	connect("world", ranks)
-	all(ranks, "reduce world 1000")
-	// The rank with the rendezvous goes first, and so does its process.
-	ranks[0].ok("destroy world")
-	ranks[0].send("exit")
-	require.NoError(t, ranks[0].command.Wait())
-	for range 20 {
-		ranks[1].ok("status world")
-		time.Sleep(5 * time.Millisecond)
+	for range 5 {
+		ranks := startRanks(t, 3)
+		connect("world", ranks)
+		all(ranks, "reduce world 1000")
+		// The rank with the rendezvous goes first, and at once so does its process.
+		ranks[0].send("leave world")
+		require.NoError(t, ranks[0].command.Wait())
+		for range 20 {
+			all(ranks[1:], "status world")
+		}
+		all(ranks[1:], "destroy world")
 	}
-	all(ranks[1:], "destroy world")
+}
+
+func TestDestroyRightAfterTheLastOperation(t *testing.T) {
+	ranks := startRanks(t, 4)
+	connect("world", ranks)
+	for _, rank := range ranks {
+		rank.send("reduce world 300007")
+		rank.send("destroy world")
+	}
+	for _, rank := range ranks {
+		require.Equal(t, "ok ", rank.answer(rankLimit))
+		require.Equal(t, "ok ", rank.answer(rankLimit))
+	}
+}
+
+func TestAbortLeavesBuffersAlone(t *testing.T) {
+	ranks := startRanks(t, 1)
+	connect("world", ranks)
+	ranks[0].ok("untouched world 10000000")
 }
 
 func TestInitNamesTheMissingRank(t *testing.T) {
@@ -221,4 +242,28 @@ func descriptors(t *testing.T, p *process) int {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.command.Process.Pid))
 	require.NoError(t, err)
 	return len(entries)
+}
+
+// Gloo writes without MSG_NOSIGNAL, so SIGPIPE would end a rank whose peer died.
+func TestThreadsOfTheLibraryBlockSIGPIPE(t *testing.T) {
+	ranks := startRanks(t, 2)
+	connect("world", ranks)
+	all(ranks, "reduce world 10")
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", ranks[0].command.Process.Pid))
+	require.NoError(t, err)
+	seen := 0
+	for _, task := range tasks {
+		status, err := os.ReadFile(task)
+		require.NoError(t, err)
+		if !strings.HasPrefix(string(status), "Name:\thostccl-") {
+			continue
+		}
+		seen++
+		_, blocked, _ := strings.Cut(string(status), "SigBlk:\t")
+		mask, err := strconv.ParseUint(blocked[:16], 16, 64)
+		require.NoError(t, err)
+		require.NotZero(t, mask&(1<<(syscall.SIGPIPE-1)), string(status))
+	}
+	// Root, watch, Gloo's loop (which keeps the name of the init thread that made it) and the stream of the uploads.
+	require.GreaterOrEqual(t, seen, 4)
 }

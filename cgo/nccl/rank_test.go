@@ -2,6 +2,7 @@ package nccl_test
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
@@ -98,8 +99,15 @@ func (r *rank) command(name string, args []string) (string, error) {
 		return "", nil
 	case "abort":
 		return m.abort()
+	case "untouched":
+		return "", r.untouched(m, atoi(args[1]))
 	case "destroy":
 		return "", m.comm.Destroy()
+	case "leave":
+		if err := m.comm.Destroy(); err != nil {
+			return "", err
+		}
+		os.Exit(0)
 	}
 	return "", fmt.Errorf("unknown command %s", name)
 }
@@ -221,6 +229,35 @@ func (r *rank) keepBusy(m *member, count int) (report busyReport) {
 			return report
 		}
 	}
+}
+
+// untouched queues two operations, aborts while the first runs, and looks
+// whether the second still begins: it must not write to its buffer any more.
+func (r *rank) untouched(m *member, count int) error {
+	send, errSend := r.device.Alloc(4 * count)
+	first, errFirst := r.device.Alloc(4 * count)
+	recv, errRecv := r.device.Alloc(4 * count)
+	stream, errStream := r.device.NewStream()
+	data := make([]byte, 4*count)
+	err := errors.Join(errSend, errFirst, errRecv, errStream,
+		r.device.Upload(recv, data),
+		r.device.Upload(send, bytes.Repeat([]byte{1}, len(data))),
+		m.comm.AllReduce(send, first, count, stream),
+		m.comm.AllReduce(send, recv, count, stream),
+		m.comm.Abort())
+	for done := false; err == nil && !done; time.Sleep(time.Millisecond) {
+		done, err = r.device.StreamDone(stream)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.device.Download(data, recv); err != nil {
+		return err
+	}
+	if bytes.ContainsFunc(data, func(r rune) bool { return r != 0 }) {
+		return errors.New("a buffer was written to after Abort")
+	}
+	return nil
 }
 
 // abort answers how long the call took, and the slowest poll while the communicator was busy.
