@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Measures the budgets of design 9 that this tree can meet so far, each as a
+# comparison within one run. One line each:
+#   bench NAME VALUE UNIT budget BUDGET ok|over
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build=$PWD/build
+lab=$build/bin/lab
+name=bench$$
+nodes=4 bytes=16777216 iters=10
+scratch=$(mktemp -d)
+over=0
+
+end() {
+  local code=$?
+  trap '' INT TERM HUP
+  "$lab" down --name "$name" || true
+  rm -rf "$scratch"
+  exit "$code"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+user() { "$lab" run --name "$name" --chdir /home/user -- "$@"; }
+
+# microseconds COMMAND…: how long it took.
+microseconds() {
+  local begin=${EPOCHREALTIME/./}
+  "$@" >/dev/null 2>"$scratch/complaint" </dev/null || {
+    cat "$scratch/complaint" >&2
+    return 1
+  }
+  echo $((${EPOCHREALTIME/./} - begin))
+}
+
+# median COUNT COMMAND…
+median() {
+  local count=$1
+  shift
+  for ((i = 0; i < count; i++)); do microseconds "$@"; done | sort -n | sed -n "$((count / 2 + 1))p"
+}
+
+# report NAME VALUE UNIT BUDGET
+report() {
+  local verdict=ok
+  if awk "BEGIN { exit !($2 > $4) }"; then verdict=over over=1; fi
+  printf 'bench %s %s %s budget %s %s\n' "$1" "$2" "$3" "$4" "$verdict"
+}
+
+calculate() { awk "BEGIN { printf \"%.3f\", $1 }"; }
+
+# A program that loads the plugin as slurmstepd does, against the same without the plugin.
+plugin_load() {
+  local loader=$scratch/loader with without
+  cc -O1 -D_GNU_SOURCE -rdynamic -o "$loader" tests/loader/host/loader.c tests/loader/host/host.c
+  with=$(median 201 "$loader" context=remote step=batch "load=$build/lib/spank_preflight.so" init)
+  without=$(median 201 "$loader" context=remote step=batch)
+  report plugin.load "$(calculate "($with - $without) / 1000")" ms 1
+}
+
+submission() {
+  local with without
+  with=$(median 31 user sbatch --hold -N1 --nccl-validate=allreduce --wrap=true)
+  without=$(median 31 user sbatch --hold -N1 --wrap=true)
+  user scancel --user=user
+  report submission "$(calculate "($with - $without) / 1000")" ms 20
+}
+
+# A step of bare Gloo: the same collective, size, warm-up and iterations, without us.
+bare_gloo() {
+  local meet
+  meet=$(user mktemp -d -p /home/user)
+  user srun "-N$nodes" --ntasks-per-node=1 sh -c \
+    "exec $build/bin/gloo-bench \$SLURM_PROCID $nodes $meet $bytes 2 $iters"
+}
+
+# From launch to verdict; both are timed with the same job around them.
+gate() {
+  local measured=0 bare=0 empty=0
+  make -s -C cgo/hostccl/lib bench "OUT=$build/lib" >&2
+  empty=$(median 5 user srun "-N$nodes" true)
+  measured=$(median 3 user srun "-N$nodes" "--nccl-validate=allreduce,size=$bytes,iters=$iters" true)
+  bare=$(median 3 bare_gloo)
+  report gate.allreduce "$(calculate "($measured - $empty) / $bare")" x 1.3
+}
+
+plugin_load
+"$lab" up --name "$name" --nodes "$nodes" --rate 1gbit >&2
+submission
+gate
+((over == 0))
