@@ -88,7 +88,7 @@ test: packages build $(tools)/verdict ## run every test; ends with `test: passed
 	@$(GO) vet ./...
 	@{ failed=0; \
 	  $(GOTEST) -race -timeout 5m $(TESTFLAGS) ./collectives/... ./internal/... || failed=1; \
-	  $(GOTEST) -p 1 -timeout 12m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '^slurm-preflight/(collectives|internal)(/|$$)') || failed=1; \
+	  $(GOTEST) -p 1 -timeout 8m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '^slurm-preflight/(collectives|internal)(/|$$)') || failed=1; \
 	  exit $$failed; } | $(judge)
 
 .PHONY: race
