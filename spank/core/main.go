@@ -29,7 +29,7 @@ var checkers = map[string]func(value string) error{
 // the user, to be given back with preflight_free.
 //
 //export preflight_check_option
-func preflight_check_option(name, value *C.char) *C.char { //nolint:revive // a C name
+func preflight_check_option(name, value *C.char) *C.char {
 	if err := recovered(func() error { return check(C.GoString(name), C.GoString(value)) }); err != nil {
 		return C.CString("preflight: " + err.Error())
 	}
@@ -39,7 +39,7 @@ func preflight_check_option(name, value *C.char) *C.char { //nolint:revive // a 
 // preflight_free gives back what preflight_check_option returned.
 //
 //export preflight_free
-func preflight_free(sentence *C.char) { //nolint:revive // a C name
+func preflight_free(sentence *C.char) {
 	C.free(unsafe.Pointer(sentence))
 }
 

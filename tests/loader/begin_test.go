@@ -1,0 +1,259 @@
+package loader
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const spankVariable = "SLURM_SPANK__SLURM_SPANK_OPTION_preflight_nccl_validate"
+
+// batch has the steps of a batch job with the option, up to its task.
+func batch(before []string, args ...string) []string {
+	steps := append([]string{"step=batch"}, before...)
+	for _, arg := range args {
+		steps = append(steps, "arg="+arg)
+	}
+	return append(steps, "load", "init", "remote_option=allreduce", "user_init", "task_init")
+}
+
+func srun(before []string, args ...string) []string {
+	var steps []string
+	for _, arg := range args {
+		steps = append(steps, "arg="+arg)
+	}
+	return append(append(steps, before...), "load", "init", "option=allreduce", "local_user_init")
+}
+
+func TestBatchGoesOnAfterAFitVerdict(t *testing.T) {
+	h := install(t)
+	out := h.run(t, "remote", batch([]string{"block=10"}, "stub.exit=0")...)
+	require.Empty(t, out.stderr)
+	require.True(t, out.has("user code"))
+	require.True(t, out.has("task_init exit 0"))
+	require.True(t, out.has("core absent"))
+	require.Equal(t, "0000000000000200", out.value(t, "SigBlk:"), "the signal mask that user code inherits")
+}
+
+func TestBatchEndsWithTheCode(t *testing.T) {
+	for arg, code := range map[string]int{"stub.exit=75": 75, "stub.exit=69": 69, "stub.exit=1": 1, "stub.kill=9": 137, "stub.kill=11": 139} {
+		t.Run(arg, func(t *testing.T) {
+			out := install(t).run(t, "remote", batch(nil, arg)...)
+			require.True(t, out.has(fmt.Sprintf("task_init exit %d", code)), "%q", out.lines)
+			require.False(t, out.has("user code"))
+		})
+	}
+}
+
+func TestSrunEndsWithTheCode(t *testing.T) {
+	for arg, code := range map[string]int{"stub.exit=75": 75, "stub.exit=130": 130, "stub.kill=9": 137} {
+		t.Run(arg, func(t *testing.T) {
+			out := install(t).run(t, "local", srun(nil, arg)...)
+			require.Equal(t, code, out.code)
+			require.True(t, out.has("atexit"), "srun's own handlers release the allocation")
+			require.False(t, out.has("local_user_init 0"))
+		})
+	}
+	out := install(t).run(t, "local", srun(nil, "stub.exit=0")...)
+	require.Zero(t, out.code)
+	require.True(t, out.has("local_user_init 0"))
+}
+
+// A shell that ignores SIGCHLD hands that on, and then a child's code is lost.
+func TestSrunThatIgnoresSIGCHLD(t *testing.T) {
+	out := install(t).run(t, "local", srun([]string{"ignore=17"}, "stub.exit=75")...)
+	require.Equal(t, 75, out.code)
+}
+
+func TestArgumentsOfBegin(t *testing.T) {
+	h := install(t)
+	h.run(t, "remote", batch(nil, "gate.min.allreduce=400", "config=/etc/preflight/preflight.yaml")...)
+	require.Equal(t, []string{
+		h.path(program), "begin", "--start=batch", "--nccl-validate=allreduce", "--",
+		"gate.min.allreduce=400", "config=/etc/preflight/preflight.yaml",
+	}, h.record(t).args)
+
+	h = install(t)
+	h.run(t, "local", srun(nil)...)
+	require.Equal(t, []string{h.path(program), "begin", "--start=srun", "--nccl-validate=allreduce", "--"}, h.record(t).args)
+}
+
+// The program inherits nothing that it could be confused by or that is waited for.
+func TestWhatBeginInherits(t *testing.T) {
+	for name, test := range map[string]struct {
+		where string
+		steps []string
+	}{
+		"batch":      {"remote", batch([]string{"block=15", "block=17", "ignore=13", "open"})},
+		"srun":       {"local", srun([]string{"block=15", "block=2", "ignore=13", "ignore=1", "open"})},
+		"old kernel": {"local", srun([]string{"open", "open", "open", "old_kernel"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := install(t)
+			h.run(t, test.where, test.steps...)
+			got := h.record(t)
+			require.Equal(t, []string{"0", "1", "2"}, got.fds)
+			require.Equal(t, "/dev/null", got.rest["stdin"])
+			require.Equal(t, "0000000000000000", got.rest["SigBlk:"])
+			require.Equal(t, "0000000000000000", got.rest["SigIgn:"])
+			require.Equal(t, "15", got.rest["death signal"])
+		})
+	}
+}
+
+const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// foreign has variables of a user's that the program must not get.
+var foreign = []string{
+	"PATH=/home/user/bin", "LD_PRELOAD=evil.so", "LD_LIBRARY_PATH=/x", "HOMEWARD=1", "TERMINFO=1", "SLURMX=1",
+	"PMI_FD=3", "SLURM_SPANK_X=1", spankVariable + "=allreduce", "_SLURM_SPANK_OPTION_preflight_nccl_validate=allreduce",
+}
+
+// allowed has those that it must.
+var allowed = []string{
+	"HOME=/home/user", "USER=user", "LOGNAME=user", "LANG=C", "LC_ALL=C", "TERM=xterm", "TMPDIR=/scratch dir",
+	"NCCL_DEBUG=INFO", "RCCL_X=", "SLURM_JOB_NODELIST=n[1-4]", "SLURM_NTASKS=4",
+}
+
+func TestEnvironmentOfBeginInABatchJob(t *testing.T) {
+	h := install(t)
+	steps := []string{}
+	for _, variable := range append(append([]string{"SLURM_CONF=/forged", "SLURMD_NODENAME=forged"}, foreign...), allowed...) {
+		steps = append(steps, "env="+variable)
+	}
+	command := h.loader(t, "remote", batch(steps)...)
+	command.Env = []string{"SLURM_CONF=/etc/slurm/slurm.conf", "SLURMD_NODENAME=n1", "SLURM_OF_SLURMSTEPD=1", "HOME=/root"}
+	finish(t, command)
+	require.Equal(t, append([]string{path, "SLURM_CONF=/etc/slurm/slurm.conf", "SLURMD_NODENAME=n1"}, allowed...), h.record(t).env)
+}
+
+func TestEnvironmentOfBeginInSrun(t *testing.T) {
+	h := install(t)
+	command := h.loader(t, "local", srun(nil)...)
+	command.Env = append(append([]string{"SLURM_JOB_ID=7", "SLURM_CONF=/etc/slurm/slurm.conf"}, foreign...), allowed...)
+	finish(t, command)
+	require.Equal(t, append([]string{"SLURM_JOB_ID=12", "SLURM_JOB_NUM_NODES=4", path, "SLURM_CONF=/etc/slurm/slurm.conf"}, allowed...), h.record(t).env)
+
+	h = install(t)
+	command = h.loader(t, "local", srun(nil)...)
+	command.Env = []string{"SLURM_JOB_NUM_NODES=9"}
+	finish(t, command)
+	require.Equal(t, []string{"SLURM_JOB_ID=12", path, "SLURM_JOB_NUM_NODES=9"}, h.record(t).env)
+}
+
+func TestMissingProgramEndsTheJobWithASentence(t *testing.T) {
+	h := install(t, program)
+	out := h.run(t, "remote", batch(nil)...)
+	require.True(t, out.has("task_init exit 69"), "%q", out.lines)
+	require.Contains(t, out.stderr, "preflight: cannot start "+h.path(program)+", which was looked for in ../bin of the plugin's directory: No such file or directory")
+	out = h.run(t, "local", srun(nil)...)
+	require.Equal(t, 69, out.code)
+	require.Contains(t, out.stderr, "cannot start "+h.path(program))
+}
+
+// sbatch leaves the option in the job's environment, where every srun of the
+// script would find it. On 22.05 with --export=NONE the batch step finds it nowhere else.
+func TestBatchStepTakesTheOptionOutOfTheEnvironment(t *testing.T) {
+	h := install(t)
+	out := h.run(t, "remote", "step=batch", "env=A=1", "env="+spankVariable+"=allreduce,min=1", "env=B=2",
+		"load", "init", "user_init", "environment", "task_init")
+	require.Equal(t, []string{"A=1", "B=2"}, environment(out))
+	require.Equal(t, "--nccl-validate=allreduce,min=1", h.record(t).args[3])
+
+	out = h.run(t, "remote", "step=batch", "env="+spankVariable+"=off",
+		"load", "init", "remote_option=allreduce", "remote_option=allreduce", "user_init", "environment", "task_init")
+	require.Empty(t, environment(out))
+	require.Equal(t, "--nccl-validate=allreduce", h.record(t).args[3], "the option itself wins")
+}
+
+func TestForgedVariableIsDropped(t *testing.T) {
+	for _, value := range []string{"", strings.Repeat("x", 2000), "a\tb"} {
+		h := install(t)
+		out := h.run(t, "remote", "step=batch", "env="+spankVariable+"="+value, "load", "init", "user_init", "environment", "task_init")
+		require.Contains(t, out.stderr, "--nccl-validate ignored")
+		require.Empty(t, environment(out))
+		require.True(t, out.has("user code"))
+		require.False(t, h.started())
+	}
+}
+
+// Steps are gated by srun, on its own side; their environment is left alone.
+func TestOtherStepsAreNotGated(t *testing.T) {
+	for _, step := range []string{"0", "4294967292", "4294967290"} {
+		h := install(t)
+		out := h.run(t, "remote", "step="+step, "env="+spankVariable+"=allreduce",
+			"load", "init", "remote_option=allreduce", "user_init", "environment", "task_init")
+		require.True(t, out.has("user code"))
+		require.Equal(t, []string{spankVariable + "=allreduce"}, environment(out))
+		require.False(t, h.started())
+	}
+}
+
+// waitingTask starts a batch task whose program waits for a signal, and returns
+// the task's process, the loader's further output and its end.
+func waitingTask(t *testing.T, h home) (task int, lines *bufio.Scanner, wait func()) {
+	t.Helper()
+	command := h.loader(t, "remote", batch(nil, "stub.wait")...)
+	stdout, err := command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	lines = bufio.NewScanner(stdout)
+	for lines.Scan() && lines.Text() != "waiting" {
+		if pid, found := strings.CutPrefix(lines.Text(), "task "); found {
+			task, err = strconv.Atoi(pid)
+			require.NoError(t, err)
+		}
+	}
+	require.NotZero(t, task)
+	program, err := strconv.Atoi(h.record(t).rest["pid"])
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Kill(program, syscall.SIGKILL) })
+	return task, lines, func() {
+		_, err := io.Copy(io.Discard, stdout)
+		require.NoError(t, err)
+		require.NoError(t, command.Wait())
+	}
+}
+
+// scancel: some process trackers signal the task alone, so it hands signals on,
+// and the program ends in its own time.
+func TestCancelReachesTheProgram(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		h := install(t)
+		task, lines, wait := waitingTask(t, h)
+		require.NoError(t, syscall.Kill(task, sig))
+		require.True(t, lines.Scan())
+		require.Equal(t, fmt.Sprintf("task_init exit %d", 128+int(sig)), lines.Text())
+		wait()
+		requireGone(t, h)
+	}
+}
+
+// SIGKILL of the task leaves nothing behind either.
+func TestKilledTaskTakesTheProgramAlong(t *testing.T) {
+	h := install(t)
+	task, lines, wait := waitingTask(t, h)
+	require.NoError(t, syscall.Kill(task, syscall.SIGKILL))
+	require.True(t, lines.Scan())
+	require.Equal(t, "task_init signal 9", lines.Text())
+	wait()
+	requireGone(t, h)
+}
+
+func requireGone(t *testing.T, h home) {
+	t.Helper()
+	pid := h.record(t).rest["pid"]
+	require.Eventually(t, func() bool {
+		_, err := os.Stat("/proc/" + pid + "/exe")
+		link, _ := os.Readlink("/proc/" + pid + "/exe")
+		return err != nil || link != h.path(program)
+	}, 5*time.Second, 5*time.Millisecond)
+}
