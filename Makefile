@@ -28,6 +28,7 @@ tools       := $(build)/tools
 home        := $(PREFIX)/lib/slurm-preflight
 GOBUILD     := $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 GOTEST      := $(GO) test -json -count=1
+need_go     := command -v $(GO) >/dev/null || { echo 'make: there is no `$(GO)` here: install Go 1.21 or newer, or name it with GO=' >&2; exit 1; }
 judge       := $(tools)/verdict tests/skips.txt && echo 'test: passed' || { echo 'test: FAILED'; exit 1; }
 shipped     := bin/preflight bin/preflight-worker lib/libhostccl.so lib/spank_preflight.so lib/libpreflight.so
 
@@ -55,6 +56,7 @@ packages:
 	@tools/deps.sh
 
 $(build)/.modules: go.mod go.sum
+	@$(need_go)
 	@$(GO) mod download
 	@mkdir -p $(@D) && touch $@
 
@@ -69,6 +71,7 @@ build: programs libraries ## build the programs into build/bin, the libraries in
 # Static, so that they run on every node and inside every container.
 .PHONY: programs
 programs:
+	@$(need_go)
 	@mkdir -p $(build)/bin
 	CGO_ENABLED=0 $(GOBUILD) -o $(build)/bin/ ./cmd/preflight ./tests/lab
 	CGO_ENABLED=1 $(GOBUILD) -o $(build)/bin/ ./cmd/preflight-worker
