@@ -62,17 +62,7 @@ static bool fill(struct arguments *args, const char *start, int plugstack_count,
 	return true;
 }
 
-static int run_inherited(const char *const argv[], const char *const envp[])
-{
-	struct child child;
-
-	child_start(&child, argv, envp, CHILD_INHERITS_OUTPUT);
-	return child_wait(&child);
-}
-
-typedef int run_f(const char *const argv[], const char *const envp[]);
-
-static int begin(const char *start, run_f *run, struct environment *env, char *const source[],
+static int begin(const char *start, struct environment *env, char *const source[],
 		 int plugstack_count, char *const *plugstack)
 {
 	struct arguments args = { .argv = NULL };
@@ -84,7 +74,7 @@ static int begin(const char *start, run_f *run, struct environment *env, char *c
 	environment_set(env, "SLURMD_NODENAME", getenv("SLURMD_NODENAME"));
 	vars = environment_build(env, source);
 	if (vars != NULL && fill(&args, start, plugstack_count, plugstack))
-		code = run(args.argv, vars);
+		code = child_run(args.argv, vars);
 	else
 		dprintf(STDERR_FILENO,
 			"preflight: cannot start bin/preflight, which was looked for beside the "
@@ -103,7 +93,7 @@ int begin_in_batch(spank_t sp, int plugstack_count, char *const *plugstack)
 
 	if (spank_get_item(sp, S_JOB_ENV, &job) != ESPANK_SUCCESS)
 		job = NULL;
-	return begin("batch", child_run_forwarding, &env, job, plugstack_count, plugstack);
+	return begin("batch", &env, job, plugstack_count, plugstack);
 }
 
 static void set_number(struct environment *env, spank_t sp, const char *name, spank_item_t item)
@@ -128,5 +118,5 @@ int begin_in_srun(spank_t sp, int plugstack_count, char *const *plugstack)
 	set_number(&env, sp, "SLURM_JOB_ID", S_JOB_ID);
 	if (getenv("SLURM_JOB_NUM_NODES") == NULL)
 		set_number(&env, sp, "SLURM_JOB_NUM_NODES", S_JOB_NNODES);
-	return begin("srun", run_inherited, &env, environ, plugstack_count, plugstack);
+	return begin("srun", &env, environ, plugstack_count, plugstack);
 }

@@ -119,10 +119,7 @@ static int exit_code(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/*
- * Waits for the program and returns its exit code. It has no deadline of its own:
- * the program has one for each of its phases, and the job its time limit.
- */
+/* Waits for the program and returns its exit code. */
 int child_wait(struct child *child)
 {
 	int status = 0;
@@ -152,15 +149,20 @@ static void cancelling(sigset_t *set)
 	sigaddset(set, SIGCHLD);
 }
 
-/* Hands signals on until the program has ended; leaves reaping it to child_wait. */
+/*
+ * Hands signals on until the program has ended; leaves reaping it to child_wait.
+ * There is no deadline: the program has one for each of its phases, and the job its
+ * time limit. It looks again now and then, because a thread of the host's that has
+ * SIGCHLD open, as Go's have, may get the signal instead.
+ */
 static void forward_until_end(pid_t pid, const sigset_t *set)
 {
-	const struct timespec second = { .tv_sec = 1 };
+	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
 	siginfo_t info = { .si_pid = 0 };
 
 	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       info.si_pid == 0) {
-		int sig = sigtimedwait(set, NULL, &second);
+		int sig = sigtimedwait(set, NULL, &pause);
 
 		if (sig > 0 && sig != SIGCHLD)
 			kill(pid, sig);
@@ -168,24 +170,26 @@ static void forward_until_end(pid_t pid, const sigset_t *set)
 }
 
 /*
- * Runs a program in the task that stands for the batch script, with that task's
- * output. Left to its default, the SIGTERM of scancel would end this process, and
- * slurmstepd would kill the program before it could say a word; some of Slurm's
- * process trackers signal only their own child, which is this process. So the
- * signals are handed on, and the program's end decides. It may see one twice.
+ * Runs a program with the host's output, and hands on to it what cancels the job,
+ * so that the program's end decides. In the task that stands for the batch script
+ * SIGTERM's default would end this process, and slurmstepd would kill the program
+ * before it could say a word; some of Slurm's process trackers signal only their
+ * own child, which is this process. In srun a thread waits for the same signals,
+ * would answer SIGTERM by killing tasks that are not there yet, and go on; Linux
+ * prefers the main thread, which is this one. The program may see a signal twice.
  */
-int child_run_forwarding(const char *const argv[], const char *const envp[])
+int child_run(const char *const argv[], const char *const envp[])
 {
 	struct child child;
 	sigset_t set, before;
 	int code;
 
 	cancelling(&set);
-	sigprocmask(SIG_BLOCK, &set, &before);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
 	child_start(&child, argv, envp, CHILD_INHERITS_OUTPUT);
 	if (child.pid > 0)
 		forward_until_end(child.pid, &set);
 	code = child_wait(&child);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return code;
 }

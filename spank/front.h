@@ -73,7 +73,7 @@ void child_start(struct child *child, const char *const argv[], const char *cons
 		 int output);
 int child_wait(struct child *child);
 void child_kill(const struct child *child);
-int child_run_forwarding(const char *const argv[], const char *const envp[]);
+int child_run(const char *const argv[], const char *const envp[]);
 
 /* The environment of a program of ours, see environment.c. */
 #define ENVIRONMENT_SET_MAX 8

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,7 +92,11 @@ func (h home) loader(t *testing.T, where string, steps ...string) *exec.Cmd {
 		args = append(args, step)
 	}
 	require.True(t, loaded, "no step loads the plugin")
-	return exec.CommandContext(ctx, filepath.Join(built, "loader"), args...)
+	command := exec.CommandContext(ctx, filepath.Join(built, "loader"), args...)
+	// What does not end in time ends with all that it started.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	return command
 }
 
 func (h home) run(t *testing.T, where string, steps ...string) outcome {
