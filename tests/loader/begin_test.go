@@ -237,6 +237,26 @@ func TestCancelReachesTheProgram(t *testing.T) {
 	}
 }
 
+// srun has a thread of its own for these signals; it would kill tasks that are not
+// there yet, and srun would go on to the user's program.
+func TestCancelOfSrunReachesTheProgram(t *testing.T) {
+	h := install(t)
+	command := h.loader(t, "local", srun([]string{"sigwait"}, "stub.wait")...)
+	stdout, err := command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && lines.Text() != "waiting" {
+		require.NotContains(t, lines.Text(), "local_user_init")
+	}
+	require.NoError(t, command.Process.Signal(syscall.SIGTERM))
+	require.True(t, lines.Scan())
+	require.Equal(t, "atexit", lines.Text())
+	require.Error(t, command.Wait())
+	require.Equal(t, 143, command.ProcessState.ExitCode())
+	requireGone(t, h)
+}
+
 // SIGKILL of the task leaves nothing behind either.
 func TestKilledTaskTakesTheProgramAlong(t *testing.T) {
 	h := install(t)

@@ -8,6 +8,7 @@
  *   arg=TEXT           one more argument of the plugstack.conf line
  *   limit_as=BYTES     RLIMIT_AS
  *   block=N, ignore=N  block or ignore a signal
+ *   sigwait            a thread that waits for srun's signals, as srun has one
  *   open               leave a pipe open, as srun does for its shepherd
  *   old_kernel         no close_range, as before Linux 5.9
  *   load=PATH          peek, close and load, as Slurm does
@@ -23,6 +24,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -94,6 +96,32 @@ static void block(const char *number)
 static void ignore(const char *number)
 {
 	signal(atoi(number), SIG_IGN);
+}
+
+static void *wait_for_signals(void *set)
+{
+	int sig;
+
+	for (;;) {
+		sigwait(set, &sig);
+		printf("thread got %d\n", sig);
+		fflush(stdout);
+	}
+	return NULL;
+}
+
+static void sigwait_thread(const char *unused)
+{
+	static sigset_t set;
+	pthread_t thread;
+
+	(void)unused;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (pthread_create(&thread, NULL, wait_for_signals, &set) != 0)
+		die("sigwait", "no thread");
 }
 
 static void open_pipe(const char *unused)
@@ -274,6 +302,7 @@ static const struct {
 	{ "limit_as", limit_as },
 	{ "block", block },
 	{ "ignore", ignore },
+	{ "sigwait", sigwait_thread },
 	{ "open", open_pipe },
 	{ "old_kernel", old_kernel },
 	{ "load", load },
