@@ -75,10 +75,27 @@ func (r Request) measure(ctx context.Context, job slurm.Job, gate *report.Gate) 
 	}
 	step := slurm.Step{JobID: job.ID, Nodes: len(job.Nodes), Command: r.worker(nonce)}
 	conductor.Run(ctx, plan, gate, nonce, r.Log, func() (conductor.Step, error) { return step.Launch() })
+	failed := gate.Verdict == report.Fail || gate.Verdict == report.Error
+	if failed && r.ended(ctx, gate) {
+		return
+	}
 	if gate.Verdict == report.Error && gate.Library.Path == "" {
 		gate.Notes = append(gate.Notes, fmt.Sprintf("every node needs %s and %s; gate.worker= and gate.host_lib= in plugstack.conf name other places",
 			r.workerPath(), r.libraryPath()))
 	}
+}
+
+// ended finds out whether a gate was cut short because Slurm ended its job.
+// srun is not told of a scancel before its own step is launched (measured), so
+// all that the conductor sees is a step that breaks.
+func (r Request) ended(ctx context.Context, gate *report.Gate) bool {
+	job, err := slurm.ShowJob(ctx, r.JobID)
+	if err != nil || job.State == "RUNNING" || job.State == "SUSPENDED" {
+		return false
+	}
+	gate.Verdict, gate.Suspects = report.Cancelled, nil
+	gate.Reason = "Slurm ended the job during the gate: it is " + job.State
+	return true
 }
 
 func (r Request) floor(op collectives.Op) (collectives.GBps, string) {

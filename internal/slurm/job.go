@@ -17,6 +17,8 @@ import (
 // Job is what the gate needs to know of a job.
 type Job struct {
 	ID string
+	// State is Slurm's word for it, such as RUNNING or CANCELLED.
+	State string
 	// Started is when this attempt began, as scontrol prints it. With the id it
 	// names one attempt on one cluster, since ids begin again on a new cluster.
 	Started string
@@ -43,7 +45,7 @@ func ShowJob(ctx context.Context, id string) (Job, error) {
 	if record.nodeList == "" {
 		return Job{}, fmt.Errorf("job %s has no nodes: scontrol shows no NodeList for it", id)
 	}
-	job := Job{ID: id, Started: record.started, Restart: record.restarts, GPUs: map[string]int{}}
+	job := Job{ID: id, State: record.state, Started: record.started, Restart: record.restarts, GPUs: map[string]int{}}
 	if job.Nodes, err = hostnames(ctx, record.nodeList); err != nil {
 		return Job{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 // record is the part of "scontrol show job" that we read.
 type record struct {
+	state    string
 	nodeList string
 	started  string
 	restarts int
@@ -35,6 +36,8 @@ func parseRecord(text string) record {
 		}
 		key, value, _ := strings.Cut(fields[0], "=")
 		switch key {
+		case "JobState":
+			r.state = value
 		case "NodeList":
 			r.nodeList = nodeList(value)
 		case "StartTime":

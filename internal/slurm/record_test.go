@@ -9,6 +9,7 @@ import (
 
 const shown = `JobId=12 JobName=train NodeList=evil
    UserId=user(20001) GroupId=user(20001) MCS_label=N/A
+   JobState=RUNNING Reason=None Dependency=(null)
    Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0
    StartTime=2026-01-02T03:04:05 EndTime=2026-01-02T04:04:05 Deadline=N/A
    ReqNodeList=(null) ExcNodeList=(null)
@@ -22,6 +23,7 @@ const shown = `JobId=12 JobName=train NodeList=evil
 
 func TestParseRecord(t *testing.T) {
 	require.Equal(t, record{
+		state:    "RUNNING",
 		nodeList: "n[1-4]",
 		started:  "2026-01-02T03:04:05",
 		restarts: 2,

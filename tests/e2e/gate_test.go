@@ -240,7 +240,8 @@ func TestScancelEndsTheGate(t *testing.T) {
 	began = time.Now()
 	require.Zero(t, l.run("scancel", "--user=user").code)
 	r := wait()
-	require.NotZero(t, r.code)
+	require.Equal(t, 143, r.code, r.err)
+	require.Contains(t, r.err, "CANCELLED")
 	require.Empty(t, r.out)
 	l.idle(5*time.Second - time.Since(began))
 }
