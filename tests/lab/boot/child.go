@@ -48,6 +48,7 @@ func (c *children) start(name, path string, argv []string, attr *syscall.ProcAtt
 
 // has says whether a child of that name lives.
 func (c *children) has(name string) bool {
+	c.reap() // it may have ended just now
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.names {
@@ -58,21 +59,21 @@ func (c *children) has(name string) bool {
 	return false
 }
 
+// reap takes note of every child that has ended. Under the lock a child is
+// either known or reaped, never neither.
 func (c *children) reap() {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil || pid <= 0 {
-			return
-		}
 		c.mu.Lock()
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
 		name, ours := c.names[pid]
 		delete(c.names, pid)
 		c.mu.Unlock()
-		if ours {
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil || pid <= 0:
+			return
+		case ours:
 			c.ended(name, status)
 		}
 	}

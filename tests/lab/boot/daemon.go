@@ -118,8 +118,9 @@ func (h *host) slurmctld(ctx context.Context) error {
 	return listens(ctx, cluster.LoginAddr, cluster.SlurmctldPort)
 }
 
-// slurmd starts a node's daemon.
-func (h *host) slurmd() error { return h.daemon(nil, "slurmd", "-D", "-N", h.name) }
+// slurmd starts a node's daemon, which tells that the node has booted just now:
+// otherwise Slurm would believe in the jobs that a power cut has ended.
+func (h *host) slurmd() error { return h.daemon(nil, "slurmd", "-D", "-b", "-N", h.name) }
 
 // listens waits until somebody listens at an address.
 func listens(ctx context.Context, host string, port int) error {

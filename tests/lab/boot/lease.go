@@ -30,11 +30,18 @@ func newLease(fd int) *lease {
 	return l
 }
 
-// abandon ends everything in the lab; the caller ends the lab's first process.
-// The owner is dead, so nobody else would remove the cgroups.
-func abandon(lab string) error {
+// abandon ends everything in the lab, once what is bringing it up has stopped;
+// the caller ends the lab's first process. The owner is dead, so nobody else
+// would remove the cgroups.
+func abandon(lab string, stopped <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return errors.Join(errors.New("the owner of the lab is dead"),
+	cause := errors.New("the owner of the lab is dead")
+	select {
+	case err := <-stopped:
+		cause = errors.Join(cause, err)
+	case <-ctx.Done():
+	}
+	return errors.Join(cause,
 		cgroup.Thaw(lab), unix.Kill(-1, unix.SIGKILL), cgroup.Remove(ctx, lab))
 }

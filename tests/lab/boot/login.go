@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -28,30 +29,42 @@ const leaseFD = 3
 // Login is the first process of a lab. It says on stderr, which is a pipe to
 // `lab up`, how it went, and then stays.
 func Login(spec cluster.Spec) error {
+	surviveReader()
 	lease := newLease(leaseFD)
-	failed := make(chan error, 1)
-	go func() { failed <- stay(spec, lease.kept) }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- stay(ctx, spec, lease.kept) }()
 	select {
 	case <-lease.lost:
-		return abandon(spec.Name)
-	case err := <-failed:
+		cancel()
+		return abandon(spec.Name, ended)
+	case err := <-ended:
 		return err
 	}
 }
 
+// surviveReader makes a write to stderr after its reader has gone an error and
+// not the end of this process.
+func surviveReader() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
+
 // stay brings the lab up and takes orders once it is kept.
-func stay(spec cluster.Spec, kept <-chan struct{}) error {
-	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+func stay(ctx context.Context, spec cluster.Spec, kept <-chan struct{}) error {
+	boot, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
 	l, err := newLogin(spec)
 	if err != nil {
 		return err
 	}
-	if err := l.boot(ctx); err != nil {
+	if err := l.boot(boot); err != nil {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, Started)
-	<-kept
+	select {
+	case <-kept:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if err := logTo(cluster.LogDir(cluster.Login) + "/init.out"); err != nil {
 		return err
 	}
@@ -84,6 +97,9 @@ func (l *login) boot(ctx context.Context) error {
 	}
 	nodes := make([]*os.File, 0, l.spec.Nodes)
 	for _, name := range l.spec.NodeNames() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		start, err := l.power(name)
 		if err != nil {
 			return err

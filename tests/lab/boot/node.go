@@ -17,6 +17,7 @@ import (
 // Node is the first process of a node. The caller has locked its thread: the
 // cgroup namespace belongs to it alone, and every daemon must start in it.
 func Node(spec cluster.Spec, name string) error {
+	surviveReader()
 	unix.Umask(0o022)
 	index, err := spec.Index(name)
 	if err != nil {

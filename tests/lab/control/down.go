@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"slurm-preflight/tests/lab/cgroup"
 	"slurm-preflight/tests/lab/process"
 )
@@ -49,34 +51,47 @@ func DownAll(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
+// grace is how long `lab run` may take to see that its command has ended.
+const grace = time.Second
+
 // sweep ends the lab's first process, and with it, by the kernel's hand, all
 // others in its namespaces; then whatever waits outside; then the cgroups.
 func sweep(ctx context.Context, lab string) error {
-	for {
-		procs, err := process.Of(lab)
-		if err != nil {
-			return err
-		}
-		if len(procs) == 0 {
-			return cgroup.Remove(ctx, lab)
-		}
-		if err := cgroup.Thaw(lab); err != nil {
-			return err
-		}
-		if err := process.Kill(ctx, outermost(procs)); err != nil {
-			return err
-		}
+	if err := cgroup.Thaw(lab); err != nil {
+		return err
 	}
+	if err := end(ctx, lab); err != nil {
+		return err
+	}
+	return cgroup.Remove(ctx, lab)
 }
 
-// outermost is the process whose end takes most others along.
-func outermost(procs []process.Process) int {
-	for _, role := range []process.Role{process.Init, process.Node} {
-		for _, p := range procs {
-			if p.Role == role {
-				return p.PID
-			}
+// end ends all processes of a lab. The first one is not gone until every
+// process in its namespace is not only dead but reaped, and a command is
+// reaped by the `lab run` outside: so that one is woken, if it was stopped, and
+// killed only if it still does not go.
+func end(ctx context.Context, lab string) error {
+	patience, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	err := process.Eventually(patience, 2*time.Millisecond, gone(lab, func(p process.Process) unix.Signal {
+		if p.Role == process.Run {
+			return unix.SIGCONT
 		}
+		return unix.SIGKILL
+	}))
+	if err != nil {
+		err = process.Eventually(ctx, 2*time.Millisecond, gone(lab, func(process.Process) unix.Signal { return unix.SIGKILL }))
 	}
-	return procs[0].PID
+	return err
+}
+
+// gone signals every process of a lab and says whether there was none.
+func gone(lab string, signal func(process.Process) unix.Signal) func() bool {
+	return func() bool {
+		procs, err := process.Of(lab)
+		for _, p := range procs {
+			_ = p.Signal(signal(p)) // it may just have ended
+		}
+		return err == nil && len(procs) == 0
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func Start(ctx context.Context, lab *process.Lab, node string) error {
 	err := process.Eventually(ctx, 50*time.Millisecond, func() bool {
 		states, err := States(ctx, lab)
 		last = states
-		return err == nil && strings.TrimRight(states[node], "*") == "idle" && !strings.HasSuffix(states[node], "*")
+		return err == nil && slices.Contains([]string{"idle", "mixed", "allocated", "completing"}, states[node])
 	})
 	if err != nil {
 		return fmt.Errorf("node %s has power, but Slurm says it is %q: %w", node, last[node], err)

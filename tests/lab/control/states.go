@@ -1,9 +1,9 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"slurm-preflight/tests/lab/cluster"
@@ -29,11 +29,15 @@ func States(ctx context.Context, lab *process.Lab) (map[string]string, error) {
 // output runs a short command as root on the login host.
 func output(ctx context.Context, lab *process.Lab, argv ...string) (string, error) {
 	s := session.Session{Lab: lab.Spec.Name, Host: lab.Init, User: "root", Dir: "/", Argv: argv}
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Args = s.EnterArgv()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s on %s: %w: %s", argv[0], cluster.Login, err, strings.TrimSpace(string(out)))
+	cmd := s.Command(ctx)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := s.Start(cmd)
+	if err == nil {
+		err = cmd.Wait()
 	}
-	return string(out), nil
+	if err != nil {
+		return "", fmt.Errorf("%s on %s: %w: %s", argv[0], cluster.Login, err, strings.TrimSpace(out.String()))
+	}
+	return out.String(), nil
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -37,9 +38,25 @@ func Bridge(cidr string, mtu int) error {
 	return Configure(bridgeName, cidr)
 }
 
+// unplug removes what is left of a node's link. The kernel does so by itself
+// when the node's network namespace goes, but not at once.
+func unplug(node string) error {
+	dev, err := netlink.LinkByName(node)
+	if err == nil {
+		err = netlink.LinkDel(dev)
+	}
+	if err == nil || errors.As(err, &netlink.LinkNotFoundError{}) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return fmt.Errorf("removing the old link of %s: %w", node, err)
+}
+
 // Plug makes the link of the node with that number: one end on the bridge, the other, eth0, in the
 // network namespace of the process.
 func Plug(node string, index, pid, mtu int, rate Rate) error {
+	if err := unplug(node); err != nil {
+		return err
+	}
 	bridge, err := netlink.LinkByName(bridgeName)
 	if err != nil {
 		return fmt.Errorf("finding the bridge: %w", err)

@@ -20,7 +20,7 @@ const (
 	MaxRate Rate = 400_000_000_000
 )
 
-var rateForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(|k|m|g)(?:bit)?(?:/s|ps)?$`)
+var rateForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(|k|m|g)(?:bit(?:/s|ps)?)?$`)
 
 // ParseRate reads a rate as tc writes it: 200mbit, 1gbit, 2.5gbit.
 func ParseRate(text string) (Rate, error) {

@@ -49,6 +49,19 @@ func End(ctx context.Context, pid int, signal unix.Signal, ours func(argv []stri
 	}
 }
 
+// Signal sends the process a signal, if it is still the same.
+func (p Process) Signal(signal unix.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return fmt.Errorf("holding process %d: %w", p.PID, err)
+	}
+	defer unix.Close(fd)
+	if same, ok := Parse(Args(p.PID)); !ok || same.Lab != p.Lab {
+		return nil
+	}
+	return unix.PidfdSendSignal(fd, signal, nil, 0)
+}
+
 // Eventually asks until the answer is yes, no longer than the context lasts.
 func Eventually(ctx context.Context, every time.Duration, yes func() bool) error {
 	tick := time.NewTicker(every)

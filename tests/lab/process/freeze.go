@@ -27,7 +27,7 @@ func settle(ctx context.Context, first int, signal unix.Signal, done func(string
 	err := Eventually(ctx, 5*time.Millisecond, func() bool {
 		all := true
 		var pids []int
-		if pids, failed = members(first); failed != nil {
+		if pids, failed = Members(first); failed != nil {
 			return true
 		}
 		for _, pid := range pids {
@@ -50,8 +50,8 @@ func settle(ctx context.Context, first int, signal unix.Signal, done func(string
 	return nil
 }
 
-// members lists the processes in the PID namespace of a host's first process.
-func members(first int) ([]int, error) {
+// Members lists the processes in the PID namespace of a host's first process.
+func Members(first int) ([]int, error) {
 	space := pidNamespace(first)
 	if space == "" {
 		return nil, fmt.Errorf("process %d is gone", first)

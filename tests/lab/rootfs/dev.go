@@ -71,18 +71,19 @@ func links() error {
 // pseudo mounts what lives in memory. The machine's devpts may refuse to open
 // its ptmx, and then `srun --pty` would fail.
 func pseudo() error {
-	safe := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+	const safe = unix.MS_NOSUID | unix.MS_NOEXEC
 	for _, m := range []struct {
 		kind, path, options string
+		flags               uintptr
 	}{
-		{"devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620,gid=5"},
-		{"tmpfs", "/dev/shm", "mode=1777"},
-		{"mqueue", "/dev/mqueue", ""},
+		{"devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620,gid=5", safe},
+		{"tmpfs", "/dev/shm", "mode=1777", safe | unix.MS_NODEV},
+		{"mqueue", "/dev/mqueue", "", safe | unix.MS_NODEV},
 	} {
 		if err := os.Mkdir(m.path, 0o755); err != nil {
 			return err
 		}
-		if err := fresh(m.kind, m.path, m.options, safe); err != nil {
+		if err := fresh(m.kind, m.path, m.options, m.flags); err != nil {
 			return err
 		}
 	}

@@ -90,9 +90,6 @@ func (s Session) exec(account cluster.Account) (int, error) {
 	}
 	path, err := exec.LookPath(s.Argv[0])
 	if err == nil {
-		if err := unix.PthreadSigmask(unix.SIG_UNBLOCK, mask(), nil); err != nil {
-			return exitNotExecutable, err
-		}
 		err = unix.Exec(path, s.Argv, env)
 	}
 	err = fmt.Errorf("running %s: %w", s.Argv[0], err)

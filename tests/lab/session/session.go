@@ -6,10 +6,15 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
 
+	"slurm-preflight/tests/lab/namespace"
 	"slurm-preflight/tests/lab/process"
 )
 
@@ -45,6 +50,23 @@ func parse(text string) (Session, error) {
 	return s, nil
 }
 
-// EnterArgv is the command line of a process that becomes the command, for a
-// caller that waits for it itself and needs neither terminal nor signals.
-func (s Session) EnterArgv() []string { return process.Argv(s.Lab, process.Enter, s.text()) }
+// Command is a process that becomes the command. Started with Start, it ends
+// with the lab.
+func (s Session) Command(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = process.Argv(s.Lab, process.Enter, s.text())
+	return cmd
+}
+
+// Start starts the command's process in the host's PID namespace.
+func (s Session) Start(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := namespace.ChildrenOf(s.Host); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the session: %w", err)
+	}
+	return namespace.ChildrenOf(os.Getpid())
+}
