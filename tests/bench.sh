@@ -36,11 +36,24 @@ microseconds() {
   echo $((${EPOCHREALTIME/./} - begin))
 }
 
+middle() { sort -n | awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'; }
+
 # median COUNT COMMAND…
 median() {
   local count=$1
   shift
-  for ((i = 0; i < count; i++)); do microseconds "$@"; done | sort -n | sed -n "$((count / 2 + 1))p"
+  for ((i = 0; i < count; i++)); do microseconds "$@"; done | middle
+}
+
+# difference COUNT WITH WITHOUT: the median of what WITH takes longer. The two
+# take turns, so that a machine that slows down slows both.
+difference() {
+  local with without
+  for ((i = 0; i < $1; i++)); do
+    with=$(microseconds "$2")
+    without=$(microseconds "$3")
+    echo $((with - without))
+  done | middle
 }
 
 # report NAME VALUE UNIT BUDGET
@@ -53,20 +66,22 @@ report() {
 calculate() { awk "BEGIN { printf \"%.3f\", $1 }"; }
 
 # A program that loads the plugin as slurmstepd does, against the same without the plugin.
+loaded() { "$scratch/loader" context=remote step=batch "load=$build/lib/spank_preflight.so" init; }
+unloaded() { "$scratch/loader" context=remote step=batch; }
 plugin_load() {
-  local loader=$scratch/loader with without
-  cc -O1 -D_GNU_SOURCE -rdynamic -o "$loader" tests/loader/host/loader.c tests/loader/host/host.c
-  with=$(median 201 "$loader" context=remote step=batch "load=$build/lib/spank_preflight.so" init)
-  without=$(median 201 "$loader" context=remote step=batch)
-  report plugin.load "$(calculate "($with - $without) / 1000")" ms 1
+  cc -O1 -D_GNU_SOURCE -rdynamic -o "$scratch/loader" tests/loader/host/loader.c tests/loader/host/host.c
+  local cost
+  cost=$(difference 200 loaded unloaded)
+  report plugin.load "$(calculate "$cost / 1000")" ms 1
 }
 
+asked() { user sbatch --hold -N1 --nccl-validate=allreduce --wrap=true; }
+unasked() { user sbatch --hold -N1 --wrap=true; }
 submission() {
-  local with without
-  with=$(median 31 user sbatch --hold -N1 --nccl-validate=allreduce --wrap=true)
-  without=$(median 31 user sbatch --hold -N1 --wrap=true)
+  local cost
+  cost=$(difference 30 asked unasked)
   user scancel --user=user
-  report submission "$(calculate "($with - $without) / 1000")" ms 20
+  report submission "$(calculate "$cost / 1000")" ms 20
 }
 
 # A step of bare Gloo: the same collective, size, warm-up and iterations, without us.
