@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"slurm-preflight/collectives"
 	"slurm-preflight/internal/config"
 	"slurm-preflight/internal/exitcode"
 )
@@ -81,12 +82,12 @@ func explain(plugstack string, args []string, given bool) (configReport, error) 
 			report.Note = plugstack + " cannot be found: these are the built-in settings"
 		}
 	}
-	cfg, more, err := config.Load(site)
+	effective, err := collectives.NewSite(site, problems)
 	if err != nil {
 		return configReport{}, err
 	}
-	report.Settings = cfg.Explain()
-	report.Problems = append(append(report.Problems, problems...), more...)
+	report.Settings = effective.Config.Explain()
+	report.Problems = append(report.Problems, effective.Problems...)
 	return report, nil
 }
 

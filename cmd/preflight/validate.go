@@ -9,19 +9,18 @@ import (
 )
 
 // newValidate is the command that the plugin's C front runs at submission where
-// it may not load Go into the process of sbatch or srun.
+// it may not load Go into the process of sbatch or srun. ARGS are the plugin's arguments.
 func newValidate() *cobra.Command {
 	var spec string
 	cmd := &cobra.Command{
-		Use:    "validate --nccl-validate=SPEC",
+		Use:    "validate --nccl-validate=SPEC [-- ARGS…]",
 		Short:  "Check an option's argument; silent if it is good",
 		Hidden: true,
-		Args:   noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("nccl-validate") {
 				return usage(errors.New("nothing to validate: give --nccl-validate=SPEC"))
 			}
-			if err := collectives.CheckOption(spec); err != nil {
+			if err := collectives.CheckOption(spec, args...); err != nil {
 				return usage(err)
 			}
 			return nil

@@ -40,7 +40,16 @@ func TestCheck(t *testing.T) {
 		},
 		"gate.timeout":  {good: []string{"1s", "90s", "2m", "24h"}, bad: []string{"999ms", "24h1s", "90"}},
 		"gate.on_fail":  {good: []string{"fail", "warn"}, bad: []string{"", "requeue", "Fail", "fail warn"}},
-		"gate.on_error": {good: []string{"run", "fail"}, bad: []string{"", "warn"}},
+		"gate.on_error": {good: []string{"auto", "run", "fail"}, bad: []string{"", "warn"}},
+		"gate.default":  {good: []string{"", "allreduce,min=400", "off"}, bad: []string{"a b", "a\n", strings.Repeat("a", 1025)}},
+		"gate.default.when.min_nodes": {
+			good: []string{"0", "1", "2", "1000000"}, bad: []string{"", "-1", "1000001", "2.0", "two"},
+		},
+		"gate.default.when.min_gpus": {good: []string{"0", "8"}, bad: []string{"", "-8", "8x", "999999999"}},
+		"gate.default.when.partitions": {
+			good: []string{"", "gpu", "gpu,debug", "a-b_c.d+e"}, bad: []string{",", "gpu,", ",gpu", "a b", "a;b", "*"},
+		},
+		"gate.enforce":  {good: []string{"yes", "no"}, bad: []string{"", "true", "Yes", "1"}},
 		"gate.backend":  {good: []string{"auto", "host"}, bad: []string{"", "nccl", "rccl", "HOST"}},
 		"gate.host_lib": {good: []string{"", "/opt/libhostccl.so"}, bad: []string{"libhostccl.so"}},
 		"gate.worker":   {good: []string{"", "/opt/preflight-worker"}, bad: []string{"preflight-worker"}},
