@@ -14,6 +14,7 @@ import (
 	"slurm-preflight/internal/config"
 	"slurm-preflight/internal/exitcode"
 	"slurm-preflight/internal/report"
+	"slurm-preflight/internal/slurm"
 )
 
 // newBegin is the command that the plugin's C front runs before user code: in
@@ -30,7 +31,7 @@ func newBegin() *cobra.Command {
 			if consequences[start] == nil {
 				return usage(errors.New("--start must be batch or srun"))
 			}
-			site, err := collectives.NewSite(config.FromHook(args, defaultPlugstack()))
+			site, err := collectives.NewSite(config.FromHook(args, slurm.PlugstackBesideConf()))
 			if err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ Exit codes: 0 the nodes are fit (or nobody said what fit is), 75 they are not,
 
 func newGate() *cobra.Command {
 	var run gateRun
-	var plugstack string
+	var plugstack func(context.Context) string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "gate [flags] [SPEC]",
@@ -43,7 +43,7 @@ func newGate() *cobra.Command {
 		Long:  gateHelp,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			site, err := collectives.NewSite(config.FromPlugstack(plugstack))
+			site, err := collectives.NewSite(config.FromPlugstack(plugstack(cmd.Context())))
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func newGate() *cobra.Command {
 			return run.gate(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&plugstack, "plugstack", defaultPlugstack(), "the plugstack.conf to read")
+	plugstack = plugstackFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON, and the table to standard error")
 	return cmd
 }
