@@ -84,10 +84,12 @@ func TestGoIsNotEnteredElsewhere(t *testing.T) {
 		where string
 		steps []string
 	}{
-		"fork":       {"allocator", []string{"fork_option=alreduce"}},
-		"fork, srun": {"local", []string{"fork_option=alreduce"}},
-		"slurmstepd": {"remote", []string{"remote_option=alreduce", "report"}},
-		"local call": {"remote", []string{"option=alreduce", "report"}},
+		"fork":        {"allocator", []string{"fork_option=alreduce"}},
+		"fork, srun":  {"local", []string{"fork_option=alreduce"}},
+		"slurmstepd":  {"remote", []string{"remote_option=alreduce", "report"}},
+		"clone":       {"allocator", []string{"clone_option=alreduce", "report"}},
+		"clone, srun": {"local", []string{"clone_option=alreduce", "report"}},
+		"local call":  {"remote", []string{"option=alreduce", "report"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := install(t)
