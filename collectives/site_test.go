@@ -94,7 +94,8 @@ func TestDemand(t *testing.T) {
 			}
 			require.Equal(t, []collectives.Op{collectives.AllReduce}, demand.Spec.Ops)
 			gate := demand.Config.Gate
-			require.Equal(t, test.want, want{demand.Text, demand.Asked, gate.Min.AllReduce, gate.OnFail, gate.Size, demand.Notes})
+			floor, _ := gate.Min.Of(string(collectives.AllReduce))
+			require.Equal(t, test.want, want{demand.Text, demand.Asked, floor, gate.OnFail, gate.Size, demand.Notes})
 		})
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,11 +105,13 @@ func explain(note string, layers []config.Layer, problems []config.Problem) (con
 }
 
 func (r configReport) print(w io.Writer, asJSON bool) error {
-	write := r.writeText
+	var err error
 	if asJSON {
-		write = r.writeJSON
+		err = writeJSON(w, r)
+	} else {
+		err = r.writeText(w)
 	}
-	if err := write(w); err != nil {
+	if err != nil {
 		return err
 	}
 	switch len(r.Problems) {
@@ -121,12 +122,6 @@ func (r configReport) print(w io.Writer, asJSON bool) error {
 	default:
 		return exitError{exitcode.Config, fmt.Errorf("%d problems in the configuration", len(r.Problems))}
 	}
-}
-
-func (r configReport) writeJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
 }
 
 func (r configReport) writeText(w io.Writer) error {

@@ -42,6 +42,8 @@ func newGate() *cobra.Command {
 		Short: "Measure this job's nodes",
 		Long:  gateHelp,
 		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: completeSpec,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			site, err := collectives.NewSite(config.FromPlugstack(plugstack(cmd.Context())))
 			if err != nil {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,6 +62,23 @@ func Keys() []string {
 func Check(key, value string) error {
 	_, err := read(key, value)
 	return err
+}
+
+// Choices lists the values of a key that has but a few words to choose from,
+// which are then all that its kind expects.
+func Choices(key string) []string {
+	table := settings()
+	i := slices.IndexFunc(table, func(s setting) bool { return s.key == key })
+	if i < 0 {
+		return nil
+	}
+	words := strings.Split(table[i].kind.expect, " or ")
+	for _, word := range words {
+		if _, ok := table[i].kind.parse(word); !ok {
+			return nil
+		}
+	}
+	return words
 }
 
 // read turns the text of a key into a value of the key's type.

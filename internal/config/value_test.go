@@ -79,6 +79,14 @@ func TestBytesString(t *testing.T) {
 	}
 }
 
+func TestChoices(t *testing.T) {
+	require.Equal(t, []string{"fail", "warn"}, config.Choices("gate.on_fail"))
+	require.Equal(t, []string{"yes", "no"}, config.Choices("gate.enforce"))
+	for _, key := range []string{"gate.size", "config", "gate.interface", "gate.default", "nonsense", ""} {
+		require.Empty(t, config.Choices(key))
+	}
+}
+
 func TestNearest(t *testing.T) {
 	known := []string{"allreduce", "off", "size", "gate.size", "on-fail"}
 	for word, want := range map[string]string{
