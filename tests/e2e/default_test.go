@@ -12,11 +12,13 @@ import (
 
 const (
 	siteGates = "gate.default=allreduce"
+	// easy is a floor that a busy machine reaches too, and 200 Mbit/s does not.
+	easy = "gate.min.allreduce=0.04"
 	note      = "preflight: note: this site measures jobs that do not ask for it (gate.default at /etc/slurm/plugstack.conf:1); --nccl-validate=off opts out\n"
 )
 
 func TestDefaultGatesWhoDidNotAsk(t *testing.T) {
-	l := startLab(t, "--set", siteGates)
+	l := startLab(t, "--set", siteGates, "--set", easy)
 	_, exit, output := l.submit(userCode+"; srun hostname", "-N4").await()
 	require.Equal(t, "7:0", exit, output)
 	require.Contains(t, output, note)
@@ -42,7 +44,7 @@ func TestDefaultGatesWhoDidNotAsk(t *testing.T) {
 
 // A script's steps belong to a job that was gated, whatever stands in their environment.
 func TestDefaultLeavesStepsAlone(t *testing.T) {
-	l := startLab(t, "--set", siteGates)
+	l := startLab(t, "--set", siteGates, "--set", easy)
 	_, exit, output := l.submit("srun hostname; env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N4 hostname; srun -N1 -n1 hostname", "-N4").await()
 	require.Equal(t, "0:0", exit, output)
 	require.Equal(t, 1, strings.Count(output, "GB/s busbw"), output)
@@ -51,7 +53,7 @@ func TestDefaultLeavesStepsAlone(t *testing.T) {
 }
 
 func TestDefaultInSallocMeasuresOnceAndThenIsSilent(t *testing.T) {
-	l := startLab(t, "--set", siteGates)
+	l := startLab(t, "--set", siteGates, "--set", easy)
 	r := l.run("salloc", "-N4", "bash", "-c", "srun echo one; srun echo two")
 	require.Zero(t, r.code, r.err)
 	require.Equal(t, 1, strings.Count(r.err, "preflight: PASS"), r.err)
@@ -60,7 +62,7 @@ func TestDefaultInSallocMeasuresOnceAndThenIsSilent(t *testing.T) {
 }
 
 func TestDefaultCountsNodesAndPartitions(t *testing.T) {
-	l := startLab(t, "--set", siteGates, "--set", "gate.default.when.min_nodes=3", "--conf", "PartitionName=other Nodes=ALL")
+	l := startLab(t, "--set", siteGates, "--set", easy, "--set", "gate.default.when.min_nodes=3", "--conf", "PartitionName=other Nodes=ALL")
 	gated := func(flags ...string) bool {
 		_, exit, output := l.submit("echo user code", flags...).await()
 		require.Equal(t, "0:0", exit, output)
@@ -145,7 +147,7 @@ func TestDefaultThatCannotMeasure(t *testing.T) {
 }
 
 func TestMistypedKeyStopsNothing(t *testing.T) {
-	l := startLab(t, "--set", siteGates, "--set", "gate.sise=1M", "--set", "gate.iters=many")
+	l := startLab(t, "--set", siteGates, "--set", easy, "--set", "gate.sise=1M", "--set", "gate.iters=many")
 	const (
 		unknown = `/etc/slurm/plugstack.conf:1: "gate.sise=1M": unknown key, did you mean gate.size?`
 		value   = `/etc/slurm/plugstack.conf:1: "gate.iters=many": expected a whole number from 1 to 10000`

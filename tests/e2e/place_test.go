@@ -57,7 +57,7 @@ func TestPlugstackConfigElsewhere(t *testing.T) {
 
 // A configless node has no /etc/slurm: its slurmd keeps a copy of what slurmctld sent.
 func TestConfiglessNode(t *testing.T) {
-	l := startLab(t, "--nodes", "2", "--conf", "SlurmctldParameters=enable_configless", "--set", siteGates)
+	l := startLab(t, "--nodes", "2", "--conf", "SlurmctldParameters=enable_configless", "--set", siteGates, "--set", easy)
 	r := l.root("n1", "sh", "-c", "kill $(cat /run/slurmd.pid) && mount -t tmpfs none /etc/slurm && slurmd -N n1 --conf-server login:6817")
 	require.Zero(t, r.code, r.err)
 	l.eventually(10*time.Second, func() bool {
