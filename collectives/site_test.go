@@ -169,3 +169,33 @@ func TestOptingOutIsRefusedWhereItCouldNotHelp(t *testing.T) {
 		`"off" is refused: `+enforced)
 	require.NoError(t, collectives.CheckOption("allreduce,min=1", "gate.default=allreduce", "gate.enforce=yes"))
 }
+
+// Whatever a user writes, an enforced gate measures what the site says, at least
+// as strictly, and as the site says.
+func FuzzEnforcedGateIsNeverWeaker(f *testing.F) {
+	for _, option := range []string{
+		"", "off", "allreduce", "allreduce,min=1", "allreduce,min=500,size=4,iters=1", "allreduce,on-fail=warn", "allreduce,backend=host,timeout=1s", "x=\x00",
+	} {
+		f.Add(option)
+	}
+	s, err := collectives.NewSite(config.FromArgs([]string{"gate.default=allreduce,min=400,iters=7", "gate.enforce=yes", "gate.backend=auto"}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, option string) {
+		demand, err := s.Demand(option, true)
+		if err != nil {
+			require.Error(t, collectives.CheckOption(option), "refused at submission too")
+			return
+		}
+		require.Contains(t, demand.Spec.Ops, collectives.AllReduce)
+		gate := demand.Config.Gate
+		floor, _ := gate.Min.Of(string(collectives.AllReduce))
+		require.GreaterOrEqual(t, float64(floor), 400.0)
+		require.Equal(t, s.Config.Gate.Size, gate.Size)
+		require.Equal(t, 7, gate.Iters)
+		require.Equal(t, s.Config.Gate.Timeout, gate.Timeout)
+		require.Equal(t, config.OnFailFail, gate.OnFail)
+		require.Equal(t, config.BackendAuto, gate.Backend)
+	})
+}

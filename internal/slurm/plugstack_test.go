@@ -42,3 +42,11 @@ func TestPlugstackWithoutSlurm(t *testing.T) {
 	require.Equal(t, want, Plugstack(t.Context()))
 	require.Equal(t, want, PlugstackBesideConf())
 }
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add("PlugStackConfig         = /etc/plug.conf\nSLURM_CONF = /etc/slurm/slurm.conf\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		plugstack, conf := parseConfig(text)
+		require.NotContains(t, plugstack+conf, "\n")
+	})
+}
