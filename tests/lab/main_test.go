@@ -51,6 +51,11 @@ func build(m *testing.M) int {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("building the lab: %v\n%s", err, out))
 	}
+	for _, path := range []string{program, filepath.Dir(program)} { // as under a strict umask
+		if err := os.Chmod(path, 0o700); err != nil {
+			panic(err)
+		}
+	}
 	return m.Run()
 }
 
