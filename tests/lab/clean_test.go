@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"math/rand/v2"
@@ -42,7 +43,7 @@ func TestDownIsContentWithNothing(t *testing.T) {
 // although the lab stays, whatever else the caller had open.
 func TestUpLetsGoOfItsCaller(t *testing.T) {
 	c := &fixture{t, newName()}
-	t.Cleanup(func() { require.Zero(t, c.lab("down").code) })
+	t.Cleanup(c.down)
 	out, in, err := os.Pipe()
 	require.NoError(t, err)
 	cmd := exec.Command(program, "up", "--name", c.name, "--nodes", "1")
@@ -86,7 +87,7 @@ func howLong(t *testing.T, args ...string) time.Duration {
 	c := up(t, args...)
 	took := time.Since(begin)
 	begin = time.Now()
-	require.Zero(t, c.lab("down").code)
+	c.down()
 	t.Logf("up %v, down %v", took, time.Since(begin))
 	return took
 }
@@ -123,7 +124,7 @@ func TestUpDies(t *testing.T) {
 		after := time.Duration(roll.Int64N(int64(took)))
 		signal := []unix.Signal{unix.SIGKILL, unix.SIGINT, unix.SIGTERM}[i%3]
 		if err := c.strikeAt(after, signal, itself, args...).Wait(); err == nil || stays(c.name) {
-			require.Zero(t, c.lab("down").code)
+			c.down()
 			if err != nil {
 				stayed++
 			}
@@ -158,9 +159,9 @@ func TestKilledOnTheWayUp(t *testing.T) {
 			all := append(c.members(), up)
 			return all[roll.IntN(len(all))]
 		}, args...)
-		require.Zero(t, c.lab("down").code)
+		c.down()
 		if struck.Wait() == nil { // it had nothing to do with the victim
-			require.Zero(t, c.lab("down").code)
+			c.down()
 		}
 		w.same()
 	}
@@ -179,7 +180,7 @@ func TestKilledWhenUp(t *testing.T) {
 		all := append(c.members(), session.Process.Pid)
 		victim := all[roll.IntN(len(all))]
 		require.NoError(t, unix.Kill(victim, unix.SIGKILL), "of %v", all)
-		require.Zero(t, c.lab("down").code)
+		c.down()
 		_ = session.Wait()
 		w.same()
 	}
@@ -198,9 +199,9 @@ func TestDownStopsUp(t *testing.T) {
 		case <-time.After(time.Duration(roll.Int64N(int64(took)))):
 		case <-t.Context().Done():
 		}
-		require.Zero(t, c.lab("down").code)
+		c.down()
 		if cmd.Wait() == nil { // it was ready first, or not yet begun
-			require.Zero(t, c.lab("down").code)
+			c.down()
 		}
 		w.same()
 	}
@@ -215,7 +216,7 @@ func TestDownStopsStuckUp(t *testing.T) {
 	require.Eventually(t, func() bool { return len(c.roles(process.Init)) == 1 }, 5*time.Second, time.Millisecond)
 	require.NoError(t, unix.Kill(c.roles(process.Init)[0].PID, unix.SIGSTOP))
 	begin := time.Now()
-	require.Zero(t, c.lab("down").code)
+	c.down()
 	require.Less(t, time.Since(begin), 10*time.Second)
 	require.Error(t, cmd.Wait())
 }
@@ -224,13 +225,15 @@ func TestDownStopsStuckUp(t *testing.T) {
 func TestDownEndsTheStopped(t *testing.T) {
 	machine(t)
 	c := up(t, "--nodes", "2")
-	session := exec.Command(program, "run", "--name", c.name, "--chdir", "/", "--", "sleep", "600")
+	session := exec.Command(program, "run", "--name", c.name, "--chdir", "/", "--", "sh", "-c", "echo listening; exec sleep 600")
+	out, err := session.StdoutPipe()
+	require.NoError(t, err)
 	require.NoError(t, session.Start())
-	require.Eventually(t, func() bool { return len(c.roles(process.Run)) == 1 }, 5*time.Second, 5*time.Millisecond)
+	await(t, bufio.NewReader(out), "listening")
 	for _, pid := range append(c.members(), session.Process.Pid) {
 		require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
 	}
-	require.Zero(t, c.lab("down").code)
+	c.down()
 	_ = session.Wait()
 	require.Equal(t, 137, session.ProcessState.ExitCode(), "its command was killed")
 }

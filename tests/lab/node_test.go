@@ -51,7 +51,7 @@ func TestTwoLabs(t *testing.T) {
 	both := lab(t, "status").out
 	require.Contains(t, both, a.name)
 	require.Contains(t, both, b.name)
-	require.Zero(t, a.lab("down").code)
+	a.down()
 	require.Equal(t, "n1\nn2\n", b.user("srun -N2 hostname | sort"))
 }
 
@@ -83,7 +83,7 @@ func TestCgroup(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	c := &fixture{t, newName()}
-	t.Cleanup(func() { require.Zero(t, c.lab("down").code) })
+	t.Cleanup(c.down)
 	r := c.lab("up", "--nodes", "1", "--set", "a=1", "--set", "b=2", "--optional")
 	require.Zero(t, r.code)
 	require.Contains(t, r.err, "lib/spank_preflight.so is not built")
