@@ -51,6 +51,11 @@ func build(m *testing.M) int {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("building the lab: %v\n%s", err, out))
 	}
+	for _, path := range []string{program, filepath.Dir(program)} { // as under a strict umask
+		if err := os.Chmod(path, 0o700); err != nil {
+			panic(err)
+		}
+	}
 	return m.Run()
 }
 
@@ -128,7 +133,7 @@ func newName() string { return fmt.Sprintf("%s%d", prefix, count.Add(1)) }
 func up(t *testing.T, args ...string) *fixture {
 	t.Helper()
 	c := &fixture{t, newName()}
-	t.Cleanup(func() { require.Zero(t, c.lab("down").code) })
+	t.Cleanup(c.down)
 	r := c.lab("up", args...)
 	require.Zero(t, r.code, r.err)
 	return c
@@ -155,6 +160,13 @@ func (c *fixture) must(verb string, args ...string) string {
 func (c *fixture) user(command string) string {
 	c.t.Helper()
 	return c.must("run", "--chdir", "/home/user", "--", "bash", "-c", command)
+}
+
+// down takes the lab down.
+func (c *fixture) down() {
+	c.t.Helper()
+	r := c.lab("down")
+	require.Zero(c.t, r.code, r.err)
 }
 
 // found is the lab as its own commands see it.

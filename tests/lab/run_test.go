@@ -3,8 +3,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -28,8 +30,17 @@ func TestUpRunDown(t *testing.T) {
 		require.Contains(t, out, strings.Repeat("user\n", 4))
 	})
 	t.Run("the build tree is there and read-only", func(t *testing.T) {
-		require.Equal(t, "/opt/slurm-preflight/bin/lab\n", c.user("command -v lab"))
+		require.Contains(t, c.user("command -v lab; lab --help; ls /opt/slurm-preflight/lib"), "/opt/slurm-preflight/bin/lab\nA real")
 		require.NotZero(t, c.lab("run", "--root", "--", "touch", "/opt/slurm-preflight/x").code)
+	})
+	t.Run("nodes have just booted", func(t *testing.T) {
+		times := regexp.MustCompile(`BootTime=(\S+) SlurmdStartTime=(\S+)`).FindStringSubmatch(c.user("scontrol -o show node n1"))
+		require.Len(t, times, 3)
+		booted, err := time.Parse("2006-01-02T15:04:05", times[1])
+		require.NoError(t, err)
+		started, err := time.Parse("2006-01-02T15:04:05", times[2])
+		require.NoError(t, err)
+		require.WithinDuration(t, started, booted, 5*time.Second)
 	})
 	t.Run("status and logs", func(t *testing.T) {
 		require.Regexp(t, `n3 +\d+ +10.77.0.3 +1gbit +idle`, c.must("status"))
@@ -125,7 +136,7 @@ func TestRunDirectory(t *testing.T) {
 		require.Equal(t, closed+"\n", c.must("run", "--root", "--", "pwd"))
 	})
 	t.Run("a demanded one is not replaced", func(t *testing.T) {
-		for _, dir := range []string{closed, "/no/such/directory"} {
+		for _, dir := range []string{closed, "/no/such/directory", "/run"} { // that of the lab is another
 			r := c.lab("run", "--chdir", dir, "--", "pwd")
 			require.Equal(t, 126, r.code)
 			require.Empty(t, r.out)

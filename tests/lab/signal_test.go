@@ -38,7 +38,7 @@ func TestSignalReachesTheCommand(t *testing.T) {
 
 func TestCommandDiesOfSignal(t *testing.T) {
 	c := up(t, "--nodes", "1")
-	cmd := exec.Command(program, "run", "--name", c.name, "--", "bash", "-c", "echo listening; exec sleep 60")
+	cmd := exec.Command(program, "run", "--name", c.name, "--", "bash", "-c", "echo listening; exec sleep 600")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -50,15 +50,24 @@ func TestCommandDiesOfSignal(t *testing.T) {
 
 func TestCommandDoesNotOutliveItsWaiter(t *testing.T) {
 	c := up(t, "--nodes", "1")
-	cmd := exec.Command(program, "run", "--name", c.name, "--", "bash", "-c", "echo listening; exec sleep 60")
+	cmd := exec.Command(program, "run", "--name", c.name, "--", "bash", "-c", "echo listening; exec sleep 600")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	lines := bufio.NewReader(out)
 	await(t, lines, "listening")
 	require.NoError(t, cmd.Process.Kill())
-	_, err = lines.ReadString('\n')
-	require.ErrorIs(t, err, io.EOF, "the command still has the pipe")
+	closed := make(chan error, 1)
+	go func() {
+		_, err := lines.ReadString('\n')
+		closed <- err
+	}()
+	select {
+	case err := <-closed:
+		require.ErrorIs(t, err, io.EOF)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the command still has the pipe")
+	}
 	require.Error(t, cmd.Wait())
 }
 
@@ -77,7 +86,7 @@ func TestControlC(t *testing.T) {
 // TestControlCEndsSrun types it twice, as srun wants it.
 func TestControlCEndsSrun(t *testing.T) {
 	c := up(t, "--nodes", "1")
-	terminal, cmd := c.atTerminal(t, "trap : INT; srun bash -c 'echo listening; exec sleep 60'; echo ended $?")
+	terminal, cmd := c.atTerminal(t, "trap : INT; srun bash -c 'echo listening; exec sleep 600'; echo ended $?")
 	lines := bufio.NewReader(terminal)
 	await(t, lines, "listening")
 	typeControlC(t, terminal)

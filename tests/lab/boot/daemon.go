@@ -118,8 +118,8 @@ func (h *host) slurmctld(ctx context.Context) error {
 	return listens(ctx, cluster.LoginAddr, cluster.SlurmctldPort)
 }
 
-// slurmd starts a node's daemon, which tells that the node has booted just now:
-// otherwise Slurm would believe in the jobs that a power cut has ended.
+// slurmd starts a node's daemon, which says that the node has booted just now,
+// and not when the machine did.
 func (h *host) slurmd() error { return h.daemon(nil, "slurmd", "-D", "-b", "-N", h.name) }
 
 // listens waits until somebody listens at an address.

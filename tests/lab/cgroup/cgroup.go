@@ -155,11 +155,16 @@ func Labs() ([]string, error) {
 // process cannot be killed.
 func Thaw(lab string, node ...string) error {
 	return walk(lab, node, func(dir string) error {
-		err := os.WriteFile(filepath.Join(dir, "freezer.state"), []byte("THAWED"), 0o644)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // another controller
+		f, err := os.OpenFile(filepath.Join(dir, "freezer.state"), os.O_WRONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) { // another controller
 			return nil
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString("THAWED")
+		return ignoreGone(err)
 	})
 }
 
@@ -168,7 +173,7 @@ func Thaw(lab string, node ...string) error {
 func Remove(ctx context.Context, lab string, node ...string) error {
 	for {
 		err := walk(lab, node, func(dir string) error {
-			if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {
+			if err := ignoreGone(unix.Rmdir(dir)); err != nil {
 				return fmt.Errorf("removing %s: %w", dir, err)
 			}
 			return nil
@@ -182,6 +187,15 @@ func Remove(ctx context.Context, lab string, node ...string) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// ignoreGone drops the error of a directory that somebody else has removed
+// meanwhile.
+func ignoreGone(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return err
 }
 
 // walk visits the directories of a lab, children first, in every controller.

@@ -89,8 +89,9 @@ func down() *cobra.Command {
 
 func set() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "set [key=value | key=]...",
-		Short: "Rewrite the plugin's line in plugstack.conf; without arguments show it",
+		Use:     "set [key=value | key=]...",
+		Short:   "Rewrite the plugin's line in plugstack.conf",
+		Example: "  lab set gate.min.allreduce=0.08\n  lab set gate.min.allreduce= --optional",
 	}
 	name := named(cmd)
 	required := cmd.Flags().Bool("required", false, "name the plugin required")

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slurm-preflight/tests/lab/cgroup"
+	"slurm-preflight/tests/lab/cluster"
 	"slurm-preflight/tests/lab/process"
 )
 
@@ -19,6 +20,9 @@ const DownDeadline = 15 * time.Second
 // Down removes a lab and everything that is left of it. It is content when
 // there is nothing.
 func Down(ctx context.Context, lab string) error {
+	if err := cluster.CheckName(lab); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, DownDeadline)
 	defer cancel()
 	l, err := takeLock(ctx, lab)

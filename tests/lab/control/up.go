@@ -77,7 +77,7 @@ func open(build string) error {
 			return err
 		}
 		mode := info.Mode().Perm()
-		wide := mode | mode&0o400>>6 | mode&0o100>>6
+		wide := mode | mode&0o500>>3 | mode&0o500>>6
 		if wide == mode {
 			return nil
 		}

@@ -23,7 +23,7 @@ func Kill(ctx context.Context, pid int) error {
 // same id meanwhile is hit.
 func End(ctx context.Context, pid int, signal unix.Signal, ours func(argv []string) bool) error {
 	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
+	if reaped(err) {
 		return nil
 	}
 	if err != nil {
@@ -47,6 +47,12 @@ func End(ctx context.Context, pid int, signal unix.Signal, ours func(argv []stri
 			return fmt.Errorf("process %d does not end: %w", pid, ctx.Err())
 		}
 	}
+}
+
+// reaped says whether a process could not be held because it is gone. The
+// kernel has other words for one that is being reaped at this moment.
+func reaped(err error) bool {
+	return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT)
 }
 
 // Signal sends the process a signal, if it is still the same.
