@@ -14,7 +14,7 @@ const (
 	siteGates = "gate.default=allreduce"
 	// easy is a floor that a busy machine reaches too, and 200 Mbit/s does not.
 	easy = "gate.min.allreduce=0.04"
-	note      = "preflight: note: this site measures jobs that do not ask for it (gate.default at /etc/slurm/plugstack.conf:1); --nccl-validate=off opts out\n"
+	note = "preflight: note: this site measures jobs that do not ask for it (gate.default at /etc/slurm/plugstack.conf:1); --nccl-validate=off opts out\n"
 )
 
 func TestDefaultGatesWhoDidNotAsk(t *testing.T) {

@@ -127,7 +127,6 @@ func ignored(t *testing.T, mask string) uint64 {
 	return bits &^ (1<<31 | 1<<32)
 }
 
-
 // foreign has variables of a user's that the program must not get.
 var foreign = []string{
 	"PATH=/home/user/bin", "LD_PRELOAD=evil.so", "LD_LIBRARY_PATH=/x", "HOMEWARD=1", "TERMINFO=1", "SLURMX=1",
