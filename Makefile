@@ -30,6 +30,7 @@ GOBUILD     := $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 GOTEST      := $(GO) test -json -count=1
 need_go     := command -v $(GO) >/dev/null || { echo 'make: there is no `$(GO)` here: install Go 1.21 or newer, or name it with GO=' >&2; exit 1; }
 judge       := $(tools)/verdict tests/skips.txt && echo 'test: passed' || { echo 'test: FAILED'; exit 1; }
+manual      := $(wildcard docs/man/*.[1-8])
 shipped     := bin/preflight bin/preflight-worker lib/libhostccl.so lib/spank_preflight.so lib/libpreflight.so
 
 # Git refuses to look into a clone that belongs to somebody else, and then Go would refuse to build.
@@ -135,6 +136,9 @@ install: ## install below PREFIX and link the plugin into SLURM_LIBDIR
 	install -d $(DESTDIR)$(home)/bin $(DESTDIR)$(home)/lib $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(SLURM_LIBDIR)
 	install -m 0755 $(addprefix $(build)/,$(filter bin/%,$(shipped))) $(DESTDIR)$(home)/bin
 	install -m 0644 $(addprefix $(build)/,$(filter lib/%,$(shipped))) $(DESTDIR)$(home)/lib
+	@for page in $(manual); do \
+	  install -D -v -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; \
+	done
 	ln -sfn $(home)/bin/preflight $(DESTDIR)$(PREFIX)/bin/preflight
 	ln -sfn $(home)/lib/spank_preflight.so $(DESTDIR)$(SLURM_LIBDIR)/spank_preflight.so
 
@@ -142,6 +146,7 @@ install: ## install below PREFIX and link the plugin into SLURM_LIBDIR
 uninstall: ## remove what install put there
 	rm -rf $(DESTDIR)$(home)
 	rm -f $(DESTDIR)$(PREFIX)/bin/preflight $(DESTDIR)$(SLURM_LIBDIR)/spank_preflight.so
+	@for page in $(manual); do rm -fv $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
 
 .PHONY: clean
 clean: ## remove build/

@@ -41,7 +41,7 @@ var tunable = map[string]string{
 	"size":    "gate.size",
 	"iters":   "gate.iters",
 	"timeout": "gate.timeout",
-	"on-fail": "gate.on_fail",
+	"on-fail": onFailKey,
 	"backend": "gate.backend",
 }
 
@@ -71,21 +71,27 @@ func ParseSpec(text string) (Spec, error) {
 }
 
 // CheckOption says what is wrong with the argument of --nccl-validate, or nil.
-// It is what runs at submission, before any configuration of the site is known.
-func CheckOption(text string) error {
-	spec, err := ParseSpec(text)
+// It is what runs at submission, where of the site's configuration only the
+// plugin's arguments are known for certain.
+func CheckOption(text string, args ...string) error {
+	site, err := NewSite(config.FromArgs(args))
 	if err != nil {
 		return err
 	}
-	_, _, err = config.Load(nil, spec.Layer())
+	demand, err := site.Asked(text)
+	if err == nil && demand.Spec.Off && site.Standing(off) {
+		err = fmt.Errorf("%q is refused: %s", off, site.enforced())
+	}
 	return err
 }
 
 // Layer is the option as the highest layer of the configuration.
-func (s Spec) Layer() config.Layer {
+func (s Spec) Layer() config.Layer { return s.layer(OptionSource) }
+
+func (s Spec) layer(source string) config.Layer {
 	var layer config.Layer
 	set := func(key, value string) {
-		layer = append(layer, config.Entry{Key: key, Value: value, Source: OptionSource})
+		layer = append(layer, config.Entry{Key: key, Value: value, Source: source})
 	}
 	for _, word := range s.settings {
 		if word.key == "min" {
@@ -99,8 +105,16 @@ func (s Spec) Layer() config.Layer {
 	return layer
 }
 
+// The keys of the configuration that mean something here.
+const (
+	floorPrefix = "gate.min."
+	onFailKey   = "gate.on_fail"
+)
+
 // FloorKey is the configuration's key for an operation's floor.
-func FloorKey(op Op) string { return "gate.min." + string(op) }
+func FloorKey(op Op) string { return floorPrefix + string(op) }
+
+func isFloorKey(key string) bool { return strings.HasPrefix(key, floorPrefix) }
 
 func checkText(text string) error {
 	if text == "" {

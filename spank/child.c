@@ -83,9 +83,9 @@ static _Noreturn void become(const char *const argv[], const char *const envp[],
 	execve(argv[0], (char *const *)argv, (char *const *)envp);
 	dprintf(STDERR_FILENO,
 		"preflight: cannot start %s, which was looked for in ../bin of the plugin's "
-		"directory: %s. Exit code %d.\n",
-		argv[0], strerror(errno), EXITCODE_UNAVAILABLE);
-	_exit(EXITCODE_UNAVAILABLE);
+		"directory: %s.\n",
+		argv[0], strerror(errno));
+	_exit(CHILD_NOT_STARTED);
 }
 
 /*
@@ -109,8 +109,8 @@ void child_start(struct child *child, const char *const argv[], const char *cons
 		become(argv, envp, output, self);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (child->pid < 0)
-		dprintf(STDERR_FILENO, "preflight: cannot start %s: %s. Exit code %d.\n", argv[0],
-			strerror(errno), EXITCODE_UNAVAILABLE);
+		dprintf(STDERR_FILENO, "preflight: cannot start %s: %s.\n", argv[0],
+			strerror(errno));
 }
 
 /* The exit code as a shell would give it. */
@@ -128,7 +128,7 @@ int child_wait(struct child *child)
 	while (child->pid > 0 && (ended = waitpid(child->pid, &status, 0)) < 0 && errno == EINTR)
 		;
 	sigaction(SIGCHLD, &child->sigchld, NULL);
-	return ended < 0 ? EXITCODE_UNAVAILABLE : exit_code(status);
+	return ended < 0 ? CHILD_NOT_STARTED : exit_code(status);
 }
 
 /* Ends a program that has not answered. */

@@ -15,7 +15,7 @@
  */
 #define ADDRESS_SPACE_MIN (4UL << 30)
 
-typedef char *check_f(const char *name, const char *value);
+typedef char *check_f(const char *name, const char *value, int count, char **args);
 typedef void free_f(char *sentence);
 
 static pid_t home_process; /* the process that Slurm loaded us in */
@@ -60,7 +60,7 @@ static bool ask(void *core, const char *name, const char *value, char sentence[S
 
 	if (check == NULL || release == NULL)
 		return unusable(name, "it is of another release", sentence);
-	answer = check(name, value);
+	answer = check(name, value, site.count, site.args);
 	if (answer == NULL)
 		return true;
 	snprintf(sentence, SENTENCE_BYTES, "%s", answer);

@@ -43,7 +43,8 @@ static bool overridden(const struct environment *env, const char *var)
 	size_t name_bytes = strcspn(var, "=");
 
 	for (size_t i = 0; i < env->set_count; i++)
-		if (strncmp(env->set[i], var, name_bytes + 1) == 0)
+		if (strcspn(env->set[i], "=") == name_bytes &&
+		    strncmp(env->set[i], var, name_bytes) == 0)
 			return true;
 	return false;
 }
@@ -53,9 +54,10 @@ void environment_set(struct environment *env, const char *name, const char *valu
 {
 	char *var;
 
-	if (value == NULL || env->set_count == ENVIRONMENT_SET_MAX)
+	if (env->set_count == ENVIRONMENT_SET_MAX)
 		return;
-	if (asprintf(&var, "%s=%s", name, value) >= 0)
+	if (asprintf(&var, "%s%s%s", name, value == NULL ? "" : "=", value == NULL ? "" : value) >=
+	    0)
 		env->set[env->set_count++] = var;
 }
 
@@ -70,7 +72,8 @@ const char *const *environment_build(struct environment *env, char *const source
 	if (env->vars == NULL)
 		return NULL;
 	for (size_t i = 0; i < env->set_count; i++)
-		env->vars[count++] = env->set[i];
+		if (strchr(env->set[i], '=') != NULL)
+			env->vars[count++] = env->set[i];
 	for (size_t i = 0; i < source_count; i++)
 		if (allowed(source[i]) && !overridden(env, source[i]))
 			env->vars[count++] = source[i];

@@ -33,10 +33,9 @@ static bool has_options(spank_context_t context)
 /* Called once in every process of Slurm, with or without a job. */
 int slurm_spank_init(spank_t sp, int ac, char *av[])
 {
-	(void)ac;
-	(void)av;
 	if (has_options(spank_context())) {
 		door_remember_process();
+		site_remember(ac, av);
 		options_register(sp);
 	}
 	return 0;
@@ -61,7 +60,7 @@ int slurm_spank_user_init(spank_t sp, int ac, char *av[])
 	(void)av;
 	if (is_batch_step(sp)) {
 		options_adopt(sp);
-		gates_this_task = options_given();
+		gates_this_task = options_given() || site_may_gate();
 	}
 	return 0;
 }
@@ -75,12 +74,19 @@ int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 {
 	int code;
 
+	(void)ac;
+	(void)av;
 	if (!gates_this_task)
 		return 0;
-	code = begin_in_batch(sp, ac, av);
+	code = begin_in_batch(sp);
 	if (code != EXITCODE_FIT)
 		_exit(code);
 	return 0;
+}
+
+static bool gates_this_srun(void)
+{
+	return options_given() || (site_may_gate() && !begin_is_our_parent());
 }
 
 /*
@@ -91,9 +97,11 @@ int slurm_spank_local_user_init(spank_t sp, int ac, char *av[])
 {
 	int code;
 
-	if (spank_context() != S_CTX_LOCAL || !options_given())
+	(void)ac;
+	(void)av;
+	if (spank_context() != S_CTX_LOCAL || !gates_this_srun())
 		return 0;
-	code = begin_in_srun(sp, ac, av);
+	code = begin_in_srun(sp);
 	if (code != EXITCODE_FIT)
 		exit(code);
 	return 0;

@@ -6,10 +6,11 @@
  *   check.c        whether an option's value is good, and who decides that
  *   door.c         the one door to Go: libpreflight.so in this process
  *   validate.c     the same check by the program, where Go does not fit
+ *   site.c         the administrator's arguments in plugstack.conf
  *   begin.c        running `preflight begin` before the user's program
  *   child.c        starting a program of ours and waiting for it
  *   environment.c  the variables such a program is given
- *   home.c         where our files are
+ *   home.c         where our files and Slurm's commands are
  *
  * Go is never entered in slurmstepd, slurmd or any forked child: only a thread
  * that the fork copied would survive there, and a goroutine, a sleep or a garbage
@@ -58,8 +59,21 @@ void door_remember_process(void);
 bool door_may_open(void);
 bool door_fits(void);
 
-int begin_in_batch(spank_t sp, int plugstack_count, char *const *plugstack);
-int begin_in_srun(spank_t sp, int plugstack_count, char *const *plugstack);
+/* The plugin's arguments. */
+struct site {
+	int count;
+	char **args;
+};
+
+extern struct site site;
+
+void site_remember(int count, char *args[]);
+bool site_may_gate(void);
+bool site_stops_on_error(void);
+
+bool begin_is_our_parent(void);
+int begin_in_batch(spank_t sp);
+int begin_in_srun(spank_t sp);
 
 /* A program of ours that was started and not yet waited for. */
 struct child {
@@ -68,6 +82,7 @@ struct child {
 };
 
 #define CHILD_INHERITS_OUTPUT (-1)
+#define CHILD_NOT_STARTED 127 /* an exit code, as a shell's; no program of ours has it */
 
 void child_start(struct child *child, const char *const argv[], const char *const envp[],
 		 int output);
@@ -78,7 +93,7 @@ int child_run(const char *const argv[], const char *const envp[]);
 /* The environment of a program of ours, see environment.c. */
 #define ENVIRONMENT_SET_MAX 8
 struct environment {
-	char *set[ENVIRONMENT_SET_MAX]; /* ours: NAME=VALUE, these win */
+	char *set[ENVIRONMENT_SET_MAX]; /* ours: NAME=VALUE, or NAME for none; these win */
 	size_t set_count;
 	const char **vars; /* all the program gets, ends in NULL */
 };
@@ -88,5 +103,8 @@ const char *const *environment_build(struct environment *env, char *const source
 void environment_free(struct environment *env);
 
 bool home_path(const char *below, char path[PATH_MAX]);
+
+#define SLURM_PATH_BYTES (2 * PATH_MAX + 128)
+void home_slurm_path(char path[SLURM_PATH_BYTES]);
 
 #endif

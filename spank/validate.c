@@ -97,11 +97,13 @@ static bool run_in(struct environment *env, const char *const argv[],
 	return run(argv, vars, output, sentence);
 }
 
-/* Whether `preflight validate --NAME=VALUE` calls the value good. */
+#define FIXED_ARGS 4 /* the program, validate, the option, -- */
+
+/* Whether `preflight validate --NAME=VALUE -- ARGS...` calls the value good. */
 bool validate_check(const char *name, const char *value, char sentence[SENTENCE_BYTES])
 {
 	char program[PATH_MAX], option[OPTION_BYTES_MAX + SPANK_OPTION_MAXLEN + 4];
-	const char *const argv[] = { program, "validate", option, NULL };
+	const char *argv[FIXED_ARGS + site.count + 1];
 	struct environment env = { .set_count = 0 };
 	bool good;
 
@@ -111,6 +113,13 @@ bool validate_check(const char *name, const char *value, char sentence[SENTENCE_
 		return false;
 	}
 	snprintf(option, sizeof(option), "--%s=%s", name, value);
+	argv[0] = program;
+	argv[1] = "validate";
+	argv[2] = option;
+	argv[3] = "--";
+	for (int i = 0; i < site.count; i++)
+		argv[FIXED_ARGS + i] = site.args[i];
+	argv[FIXED_ARGS + site.count] = NULL;
 	good = run_in(&env, argv, sentence);
 	environment_free(&env);
 	return good;

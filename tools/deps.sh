@@ -12,7 +12,7 @@ packages=(
   # the lab: a real Slurm, and ip, tc, nsenter, mount and ps to make nodes of it
   slurm-client slurmctld slurmd munge iproute2 util-linux mount procps
   # linting
-  cppcheck shellcheck
+  cppcheck shellcheck mandoc
 )
 
 policy=/usr/sbin/policy-rc.d

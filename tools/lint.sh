@@ -35,6 +35,7 @@ if ((${#test_c[@]})); then
   check 'cppcheck of the tests' cppcheck --quiet --enable=warning,performance,portability \
     --inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 "${test_c[@]}"
 fi
+check 'mandoc of the manual pages' mandoc -T lint -W warning docs/man/*
 
 if ((failed)); then
   echo 'lint: FAILED'

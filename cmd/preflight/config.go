@@ -1,19 +1,20 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"slurm-preflight/collectives"
 	"slurm-preflight/internal/config"
 	"slurm-preflight/internal/exitcode"
+	"slurm-preflight/internal/slurm"
 )
 
 const configHelp = `Print every setting with its value and where that came from, then what is wrong.
@@ -26,7 +27,7 @@ Exit code 78 says that something is wrong. Jobs run nevertheless: a wrong entry
 is skipped, and what the layer below it says holds.`
 
 func newConfig() *cobra.Command {
-	var plugstack string
+	var plugstack func(context.Context) string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config [flags] [-- ARGS…]",
@@ -37,27 +38,35 @@ func newConfig() *cobra.Command {
 			if given && cmd.Flags().Changed("plugstack") {
 				return usage(errors.New("--plugstack and ARGS exclude each other"))
 			}
-			if _, err := os.Stat(plugstack); err != nil && cmd.Flags().Changed("plugstack") {
-				return exitError{exitcode.Config, err}
+			report, err := explainArgs(args)
+			if !given {
+				path := plugstack(cmd.Context())
+				if _, err := os.Stat(path); err != nil && cmd.Flags().Changed("plugstack") {
+					return exitError{exitcode.Config, err}
+				}
+				report, err = explainFile(path)
 			}
-			report, err := explain(plugstack, args, given)
 			if err != nil {
 				return err
 			}
 			return report.print(cmd.OutOrStdout(), asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&plugstack, "plugstack", defaultPlugstack(), "the plugstack.conf to read")
+	plugstack = plugstackFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// defaultPlugstack is where Slurm looks unless slurm.conf says otherwise: beside slurm.conf.
-func defaultPlugstack() string {
-	if conf := os.Getenv("SLURM_CONF"); conf != "" {
-		return filepath.Join(filepath.Dir(conf), "plugstack.conf")
+// plugstackFlag adds --plugstack to a command. The function that it returns gives
+// the path; without the flag that is found where Slurm has it.
+func plugstackFlag(cmd *cobra.Command) func(context.Context) string {
+	path := cmd.Flags().String("plugstack", "", "the plugstack.conf to read (default the one that Slurm uses)")
+	return func(ctx context.Context) string {
+		if *path != "" {
+			return *path
+		}
+		return slurm.Plugstack(ctx)
 	}
-	return "/etc/slurm/plugstack.conf"
 }
 
 // configReport is what `preflight config` prints, and its JSON.
@@ -68,34 +77,41 @@ type configReport struct {
 	Problems []config.Problem `json:"problems"`
 }
 
-// explain reads the arguments if they were given, and else the file.
-func explain(plugstack string, args []string, given bool) (configReport, error) {
-	report := configReport{Schema: "preflight.config/1", Problems: []config.Problem{}}
-	var site []config.Layer
-	var problems []config.Problem
-	if given {
-		site, problems = config.FromArgs(args)
-	} else if site, problems = config.FromPlugstack(plugstack); site == nil {
-		report.Note = plugstack + " has no line for spank_preflight.so: these are the built-in settings"
+// explainFile explains a plugstack.conf.
+func explainFile(plugstack string) (configReport, error) {
+	layers, problems := config.FromPlugstack(plugstack)
+	note := ""
+	if layers == nil {
+		note = plugstack + " has no line for spank_preflight.so: these are the built-in settings"
 		if _, err := os.Stat(plugstack); err != nil {
-			report.Note = plugstack + " cannot be found: these are the built-in settings"
+			note = plugstack + " cannot be found: these are the built-in settings"
 		}
 	}
-	cfg, more, err := config.Load(site)
-	if err != nil {
-		return configReport{}, err
-	}
-	report.Settings = cfg.Explain()
-	report.Problems = append(append(report.Problems, problems...), more...)
-	return report, nil
+	return explain(note, layers, problems)
+}
+
+// explainArgs explains arguments of the plugin.
+func explainArgs(args []string) (configReport, error) {
+	layers, problems := config.FromArgs(args)
+	return explain("", layers, problems)
+}
+
+func explain(note string, layers []config.Layer, problems []config.Problem) (configReport, error) {
+	site, err := collectives.NewSite(layers, problems)
+	return configReport{
+		Schema: "preflight.config/1", Note: note,
+		Settings: site.Config.Explain(), Problems: append([]config.Problem{}, site.Problems...),
+	}, err
 }
 
 func (r configReport) print(w io.Writer, asJSON bool) error {
-	write := r.writeText
+	var err error
 	if asJSON {
-		write = r.writeJSON
+		err = writeJSON(w, r)
+	} else {
+		err = r.writeText(w)
 	}
-	if err := write(w); err != nil {
+	if err != nil {
 		return err
 	}
 	switch len(r.Problems) {
@@ -106,12 +122,6 @@ func (r configReport) print(w io.Writer, asJSON bool) error {
 	default:
 		return exitError{exitcode.Config, fmt.Errorf("%d problems in the configuration", len(r.Problems))}
 	}
-}
-
-func (r configReport) writeJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
 }
 
 func (r configReport) writeText(w io.Writer) error {

@@ -31,7 +31,7 @@ func TestConfig(t *testing.T) {
 		"site.yaml":      yaml,
 	}
 	bad := map[string]string{
-		"plugstack.conf": "requierd /x.so\nrequired spank_preflight.so config=DIR/site.yaml gate.sise=4M gate.iters=0\n",
+		"plugstack.conf": "requierd /x.so\nrequired spank_preflight.so config=DIR/site.yaml gate.sise=4M gate.iters=0 gate.default=alreduce\n",
 		"site.yaml":      yaml + "  backend: nccl\n",
 	}
 	tests := map[string]struct {
@@ -43,7 +43,7 @@ func TestConfig(t *testing.T) {
 	}{
 		"layers":    {files: good, wide: true},
 		"json":      {files: good, args: []string{"--json"}},
-		"problems":  {files: bad, wide: true, code: 78, stderr: "preflight: 4 problems in the configuration\n"},
+		"problems":  {files: bad, wide: true, code: 78, stderr: "preflight: 5 problems in the configuration\n"},
 		"no-file":   {},
 		"no-line":   {files: map[string]string{"plugstack.conf": "# nothing\n"}},
 		"no-args":   {files: good, args: []string{"--"}},

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -28,25 +27,33 @@ import (
 const gateHelp = `Measure the nodes of the job that this command runs in, now, and print the verdict.
 
 SPEC is what --nccl-validate takes: a comma list of collectives and settings,
-such as allreduce,min=400,size=1G. Without it, allreduce is measured.
+such as allreduce,min=400,size=1G. Without it, what the site's gate.default says
+is measured, or allreduce. Conditions and gate.enforce do not count here.
 
 Exit codes: 0 the nodes are fit (or nobody said what fit is), 75 they are not,
 69 the gate could not measure, 64 a bad SPEC, 130 and 143 cancelled.`
 
 func newGate() *cobra.Command {
-	run := gateRun{spec: string(collectives.AllReduce)}
-	var plugstack string
+	var run gateRun
+	var plugstack func(context.Context) string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "gate [flags] [SPEC]",
 		Short: "Measure this job's nodes",
 		Long:  gateHelp,
 		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: completeSpec,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				run.spec = args[0]
+			site, err := collectives.NewSite(config.FromPlugstack(plugstack(cmd.Context())))
+			if err != nil {
+				return err
 			}
-			run.site, run.problems = config.FromPlugstack(plugstack)
+			demand, err := byHand(site, args)
+			if err != nil {
+				return usage(err)
+			}
+			run.demand, run.problems = demand, site.Problems
 			run.out = cmd.OutOrStdout()
 			if asJSON {
 				run.json, run.out = cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -54,16 +61,27 @@ func newGate() *cobra.Command {
 			return run.gate(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&plugstack, "plugstack", defaultPlugstack(), "the plugstack.conf to read")
+	plugstack = plugstackFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON, and the table to standard error")
 	return cmd
 }
 
+// byHand is the demand of somebody who wants to know, whatever the site demands of jobs.
+func byHand(site collectives.Site, args []string) (collectives.Demand, error) {
+	switch {
+	case len(args) > 0:
+		return site.Asked(args[0])
+	case site.HasDefault():
+		return site.Asked(site.Config.Gate.Default.Spec)
+	default:
+		return site.Asked(string(collectives.AllReduce))
+	}
+}
+
 // gateRun is one run of the gate from the command line or a hook.
 type gateRun struct {
-	spec     string
-	site     []config.Layer
-	problems []config.Problem
+	demand   collectives.Demand
+	problems []config.Problem // of the site's configuration
 	// consequence says what happens to the job after this verdict and exit code.
 	consequence func(job string, verdict report.Verdict, exit int) string
 	// once spares a measurement that the same attempt of the job has passed already.
@@ -74,29 +92,27 @@ type gateRun struct {
 
 // gate measures, tells the user, and returns the exit code as an error.
 func (r gateRun) gate(ctx context.Context) error {
-	request, problems, err := r.request()
-	if err != nil {
-		return usage(err)
-	}
-	if request.Spec.Off {
+	if len(r.demand.Spec.Ops) == 0 {
 		return nil
+	}
+	request, err := r.request()
+	if err != nil {
+		return err
 	}
 	if request.JobID == "" {
 		return usage(errors.New("SLURM_JOB_ID is not set: run this inside a job, such as the shell of salloc"))
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	if r.once {
-		request.Recorded = recorded
-	}
 	result, measured := request.Run(ctx)
 	if !measured {
-		return result.WriteLine(r.out, "Measured before in this job, not again."+r.end(result))
+		return r.remember(result)
 	}
-	for _, problem := range problems {
+	result.Notes = append(result.Notes, r.demand.Notes...)
+	for _, problem := range r.problems {
 		result.Notes = append(result.Notes, "ignored: "+problem.String())
 	}
-	if err := r.tell(result, request.Spec.Report); err != nil {
+	if err := r.tell(result, r.demand.Spec.Report); err != nil {
 		return err
 	}
 	if result.Exit != exitcode.Fit {
@@ -105,19 +121,24 @@ func (r gateRun) gate(ctx context.Context) error {
 	return nil
 }
 
-func (r gateRun) request() (gate.Request, []config.Problem, error) {
-	spec, err := collectives.ParseSpec(r.spec)
-	if err != nil {
-		return gate.Request{}, nil, err
+// remember is all that is said where an earlier gate answers: nothing to those who never asked.
+func (r gateRun) remember(result report.Gate) error {
+	if !r.demand.Asked {
+		return nil
 	}
-	cfg, problems, err := config.Load(r.site, spec.Layer())
-	if err != nil {
-		return gate.Request{}, nil, err
-	}
+	return result.WriteLine(r.out, "Measured before in this job, not again."+r.end(result))
+}
+
+func (r gateRun) request() (gate.Request, error) {
 	home, err := programHome()
-	return gate.Request{
-		JobID: os.Getenv("SLURM_JOB_ID"), SpecText: r.spec, Spec: spec, Config: cfg, Home: home, Log: slog.Default(),
-	}, slices.Concat(r.problems, problems), err
+	request := gate.Request{
+		JobID: os.Getenv("SLURM_JOB_ID"), SpecText: r.demand.Text, Spec: r.demand.Spec, Config: r.demand.Config,
+		Asked: r.demand.Asked, Home: home, Log: slog.Default(),
+	}
+	if r.once {
+		request.Recorded = r.recorded
+	}
+	return request, err
 }
 
 // programHome is the directory above the one that holds this program: its bin
@@ -148,7 +169,8 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 }
 
 // recorded finds the report of a gate that this attempt of the job has passed.
-func recorded(now report.Gate) (report.Gate, bool) {
+// A user may ask for a second look at nodes that failed; the site asks once.
+func (r gateRun) recorded(now report.Gate) (report.Gate, bool) {
 	dir, err := directory(now)
 	if err != nil {
 		return report.Gate{}, false
@@ -158,10 +180,10 @@ func recorded(now report.Gate) (report.Gate, bool) {
 		return report.Gate{}, false
 	}
 	var old report.Gate
-	if json.Unmarshal(text, &old) != nil || !old.Answers(now) {
+	if json.Unmarshal(text, &old) != nil {
 		return report.Gate{}, false
 	}
-	return old, true
+	return old, old.Answers(now) || !r.demand.Asked && old.LetThrough(now)
 }
 
 const reportName = "gate.json"
@@ -176,14 +198,32 @@ func (r gateRun) tell(result report.Gate, extra string) error {
 	if err := result.WriteTable(r.out, strings.TrimSpace(r.end(result)+place)); err != nil {
 		return exitError{exitcode.Unavailable, err}
 	}
-	if logger, err := syslog.New(syslog.LOG_USER|syslog.LOG_NOTICE, "preflight"); err == nil {
-		_ = logger.Notice(fmt.Sprintf("job %s: %s", result.Job, result.Headline())) // a node without a syslog has no reader either
-		_ = logger.Close()
-	}
+	logLines(logged(result.Job, result.Headline(), r.problems))
 	if r.json != nil {
 		return result.WriteJSON(r.json)
 	}
 	return nil
+}
+
+// logged is what the administrator's log gets of a job: its verdict, and what is wrong in the site's configuration.
+func logged(job, headline string, problems []config.Problem) []string {
+	all := []string{fmt.Sprintf("job %s: %s", job, headline)}
+	for _, problem := range problems {
+		all = append(all, fmt.Sprintf("job %s: ignored: %s", job, problem))
+	}
+	return all
+}
+
+// logLines writes to syslog. A node without one has no reader either.
+func logLines(lines []string) {
+	logger, err := syslog.New(syslog.LOG_USER|syslog.LOG_NOTICE, "preflight")
+	if err != nil {
+		return
+	}
+	for _, line := range lines {
+		_ = logger.Notice(line)
+	}
+	_ = logger.Close()
 }
 
 // end says what happens to the job now.

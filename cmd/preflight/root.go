@@ -26,18 +26,6 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), cmd.Root().Name(), version)
-			return err
-		},
-	}
-}
-
 // knownCommand names the nearest command where the first word is none.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

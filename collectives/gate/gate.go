@@ -26,6 +26,8 @@ type Request struct {
 	SpecText string
 	Spec     collectives.Spec
 	Config   config.Config
+	// Asked says that the user asked for the gate, and not the site alone.
+	Asked bool
 	// Home is the directory whose bin and lib hold our programs, the same on all nodes.
 	Home string
 	// Recorded may answer with an earlier report of the same gate on the same attempt; nil for never.
@@ -143,7 +145,7 @@ func (r Request) settle(ctx context.Context, gate *report.Gate) {
 		}
 	case report.Error:
 		gate.Exit = exitcode.Unavailable
-		if r.Config.Gate.OnError == config.OnErrorRun {
+		if r.runsUnmeasured() {
 			gate.Exit = exitcode.Fit
 		}
 	case report.Cancelled:
@@ -152,6 +154,15 @@ func (r Request) settle(ctx context.Context, gate *report.Gate) {
 			gate.Exit = int(cancelled)
 		}
 	}
+}
+
+// runsUnmeasured says whether a job runs that could not be measured: a promise
+// to its user would be broken, but a job whose user asked for nothing is not stopped.
+func (r Request) runsUnmeasured() bool {
+	if r.Config.Gate.OnError == config.OnErrorAuto {
+		return !r.Asked
+	}
+	return r.Config.Gate.OnError == config.OnErrorRun
 }
 
 // Cancelled is the cause of a cancelled context: the exit code that its signal stands for.

@@ -21,17 +21,19 @@ func request(t *testing.T, option string, site ...config.Layer) Request {
 	cfg, problems, err := config.Load(site, spec.Layer())
 	require.NoError(t, err)
 	require.Empty(t, problems)
-	return Request{JobID: "12", SpecText: option, Spec: spec, Config: cfg, Home: "/opt/preflight"}
+	return Request{JobID: "12", SpecText: option, Spec: spec, Config: cfg, Asked: true, Home: "/opt/preflight"}
 }
 
 func TestExitCodes(t *testing.T) {
 	run := config.Layer{{Key: "gate.on_error", Value: "run", Source: "test"}}
+	fail := config.Layer{{Key: "gate.on_error", Value: "fail", Source: "test"}}
 	interrupted, cancel := context.WithCancelCause(t.Context())
 	cancel(Cancelled(exitcode.Interrupted))
 	tests := []struct {
 		verdict report.Verdict
 		option  string
 		site    []config.Layer
+		unasked bool
 		ctx     context.Context //nolint:containedctx // one of the inputs
 		exit    int
 	}{
@@ -43,6 +45,10 @@ func TestExitCodes(t *testing.T) {
 		{verdict: report.Error, option: "allreduce", exit: exitcode.Unavailable},
 		{verdict: report.Error, option: "allreduce,on-fail=warn", exit: exitcode.Unavailable},
 		{verdict: report.Error, option: "allreduce", site: []config.Layer{run}, exit: exitcode.Fit},
+		{verdict: report.Error, option: "allreduce", site: []config.Layer{run}, unasked: true, exit: exitcode.Fit},
+		{verdict: report.Error, option: "allreduce", site: []config.Layer{fail}, unasked: true, exit: exitcode.Unavailable},
+		{verdict: report.Error, option: "allreduce", unasked: true, exit: exitcode.Fit},
+		{verdict: report.Fail, option: "allreduce", unasked: true, exit: exitcode.Unfit},
 		{verdict: report.Cancelled, option: "allreduce,on-fail=warn", exit: exitcode.Terminated},
 		{verdict: report.Cancelled, option: "allreduce", ctx: interrupted, exit: exitcode.Interrupted},
 	}
@@ -51,7 +57,9 @@ func TestExitCodes(t *testing.T) {
 		if test.ctx == nil {
 			test.ctx = t.Context()
 		}
-		request(t, test.option, test.site...).settle(test.ctx, &gate)
+		r := request(t, test.option, test.site...)
+		r.Asked = !test.unasked
+		r.settle(test.ctx, &gate)
 		require.Equal(t, test.exit, gate.Exit, "%s with %s", test.verdict, test.option)
 	}
 }

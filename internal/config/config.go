@@ -23,6 +23,10 @@ type Config struct {
 
 // Gate tunes the measurement of a job's nodes before user code starts.
 type Gate struct {
+	// Default is the gate of jobs that did not ask for one.
+	Default Default `mapstructure:"default"`
+	// Enforce says that a user's option may add to the site's gate and take nothing away.
+	Enforce bool `mapstructure:"enforce"`
 	// Min holds the least bus bandwidth that each collective must reach.
 	Min Floors `mapstructure:"min"`
 	// Size is the message size that is measured, as nccl-tests counts it.
@@ -47,6 +51,24 @@ type Gate struct {
 	Worker string `mapstructure:"worker"`
 	// Interface chooses network interfaces, in the syntax of NCCL_SOCKET_IFNAME; empty means the backend's own choice.
 	Interface string `mapstructure:"interface"`
+}
+
+// Default is the gate of jobs that did not ask for one.
+type Default struct {
+	// Spec is what --nccl-validate would say; empty for no gate.
+	Spec string `mapstructure:"spec"`
+	// When says which of these jobs are gated.
+	When When `mapstructure:"when"`
+}
+
+// When picks jobs. All of it must hold.
+type When struct {
+	// MinNodes is the least number of nodes.
+	MinNodes int `mapstructure:"min_nodes"`
+	// MinGPUs is the least number of GPUs, of all nodes together.
+	MinGPUs int `mapstructure:"min_gpus"`
+	// Partitions has the partitions that count; empty for all.
+	Partitions []string `mapstructure:"partitions"`
 }
 
 // Floors holds one floor per collective; 0 means that the result is reported but not judged.
@@ -82,6 +104,7 @@ type OnError string
 
 // The values of gate.on_error.
 const (
+	OnErrorAuto OnError = "auto" // fail where the user asked for the gate, run where only the site did
 	OnErrorRun  OnError = "run"  // the job runs, and its output says so
 	OnErrorFail OnError = "fail" // the job stops before user code
 )
@@ -110,12 +133,17 @@ func (c Config) Explain() []Setting {
 	return append([]Setting(nil), c.settings...)
 }
 
+// Value is the effective value of a key, as its source wrote it; it is empty for an unknown key.
+func (c Config) Value(key string) string { return c.setting(key).Value }
+
 // Source says where the effective value of a key came from; it is empty for an unknown key.
-func (c Config) Source(key string) string {
+func (c Config) Source(key string) string { return c.setting(key).Source }
+
+func (c Config) setting(key string) Setting {
 	for _, setting := range c.settings {
 		if setting.Key == key {
-			return setting.Source
+			return setting
 		}
 	}
-	return ""
+	return Setting{}
 }

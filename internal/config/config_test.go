@@ -15,7 +15,8 @@ func TestBuiltIn(t *testing.T) {
 	require.Empty(t, problems, "a built-in value that its own kind refuses")
 	require.Equal(t, config.Gate{
 		Size: 16 << 20, Iters: 20, Warmup: 2, Time: 3 * time.Second, Timeout: 90 * time.Second,
-		OnFail: config.OnFailFail, OnError: config.OnErrorFail, Backend: config.BackendAuto,
+		OnFail: config.OnFailFail, OnError: config.OnErrorAuto, Backend: config.BackendAuto,
+		Default: config.Default{When: config.When{MinNodes: 1}},
 	}, cfg.Gate)
 
 	settings := cfg.Explain()
@@ -52,6 +53,26 @@ func TestLayersInOrder(t *testing.T) {
 	require.Equal(t, "args", cfg.Source("gate.iters"))
 	require.Equal(t, "option", cfg.Source("gate.on_fail"))
 	require.Contains(t, cfg.Explain(), config.Setting{Key: "gate.min.allreduce", Value: "0.08", Source: "file:3"})
+}
+
+// gate.default has a value and keys below it, which a tree of maps has not.
+func TestDefaultAndItsConditions(t *testing.T) {
+	layer := config.Layer{
+		{Key: "gate.default.when.min_nodes", Value: "2"},
+		{Key: "gate.default", Value: "allreduce,min=400"},
+		{Key: "gate.default.when.min_gpus", Value: "8"},
+		{Key: "gate.default.when.partitions", Value: "gpu,debug"},
+		{Key: "gate.enforce", Value: "yes"},
+	}
+	cfg, problems, err := config.Load([]config.Layer{layer})
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	require.True(t, cfg.Gate.Enforce)
+	require.Equal(t, config.Default{
+		Spec: "allreduce,min=400",
+		When: config.When{MinNodes: 2, MinGPUs: 8, Partitions: []string{"gpu", "debug"}},
+	}, cfg.Gate.Default)
+	require.Equal(t, "allreduce,min=400", cfg.Value("gate.default"))
 }
 
 func TestSiteProblemsLeaveTheLayerBelow(t *testing.T) {

@@ -86,7 +86,7 @@ func (m *merger) add(layer Layer) {
 		}
 		first[entry.Key] = entry.Source
 		m.effective[entry.Key] = entry
-		put(m.values, entry.Key, value)
+		put(m.values, field(entry.Key), value)
 	}
 }
 
@@ -95,6 +95,14 @@ func (m *merger) take() []Problem {
 	problems := m.problems
 	m.problems = nil
 	return problems
+}
+
+// field is where a key's value stands in Config: at its own name, but for the one key that has keys below it.
+func field(key string) string {
+	if key == DefaultKey {
+		return key + ".spec"
+	}
+	return key
 }
 
 // put stores a value under a dotted key, in nested maps.

@@ -29,6 +29,20 @@ func FromArgs(args []string) ([]Layer, []Problem) {
 	return fromArgs(argsSource, args)
 }
 
+// FromHook is FromArgs, with the file and line where the arguments stand if the
+// plugstack.conf at this path has them. Slurm may have read them elsewhere: on a
+// configless host from its cache.
+func FromHook(args []string, path string) ([]Layer, []Problem) {
+	var stack plugstack
+	stack.read(path)
+	for _, line := range stack.lines {
+		if slices.Equal(line.args, args) {
+			return fromArgs(line.source, args)
+		}
+	}
+	return FromArgs(args)
+}
+
 // FromPlugstack finds the plugin's line in a plugstack.conf and reads its
 // arguments as FromArgs does. There are no layers if no line names the plugin.
 // A missing file is an empty one, as it is for Slurm.

@@ -212,3 +212,19 @@ func FuzzParseLine(f *testing.F) {
 		}
 	})
 }
+
+// The arguments that Slurm handed to a hook are those of a line, and that is worth naming.
+func TestFromHookNamesTheLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plugstack.conf")
+	require.NoError(t, os.WriteFile(path, []byte("# ours\nrequired spank_preflight.so gate.size=1M\t gate.iters=3 # three\n"), 0o600))
+	for source, args := range map[string][]string{
+		path + ":2":                {"gate.size=1M", "gate.iters=3"},
+		"plugstack.conf arguments": {"gate.size=1M", "gate.iters=4"}, // the file was changed, or is not the one that Slurm read
+	} {
+		layers, problems := config.FromHook(args, path)
+		require.Empty(t, problems)
+		require.Equal(t, source, layers[0][0].Source)
+	}
+	layers, _ := config.FromHook([]string{"gate.size=1M"}, filepath.Join(filepath.Dir(path), "missing"))
+	require.Equal(t, "plugstack.conf arguments", layers[0][0].Source)
+}

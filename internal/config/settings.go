@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,6 +13,12 @@ type setting struct {
 	builtIn string // the value where no layer sets one
 	kind    kind
 }
+
+// The keys whose source other packages ask for.
+const (
+	DefaultKey = "gate.default"
+	EnforceKey = "gate.enforce"
+)
 
 // settings lists every key there is. A new setting is a row here, a field in
 // Config and a line in the administrator's page; a test compares the first two.
@@ -29,11 +36,16 @@ func settings() []setting {
 		{"gate.time", "3s", duration(100*time.Millisecond, time.Hour)},
 		{"gate.timeout", "90s", duration(time.Second, 24*time.Hour)},
 		{"gate.on_fail", "fail", oneOf(OnFailFail, OnFailWarn)},
-		{"gate.on_error", "fail", oneOf(OnErrorRun, OnErrorFail)},
+		{"gate.on_error", "auto", oneOf(OnErrorAuto, OnErrorRun, OnErrorFail)},
 		{"gate.backend", "auto", oneOf(BackendAuto, BackendHost)},
 		{"gate.host_lib", "", path()},
 		{"gate.worker", "", path()},
 		{"gate.interface", "", interfaces()},
+		{DefaultKey, "", option()},
+		{"gate.default.when.min_nodes", "1", count(0, 1_000_000)},
+		{"gate.default.when.min_gpus", "0", count(0, 100_000_000)},
+		{"gate.default.when.partitions", "", names()},
+		{EnforceKey, "no", yesNo()},
 	}
 }
 
@@ -50,6 +62,23 @@ func Keys() []string {
 func Check(key, value string) error {
 	_, err := read(key, value)
 	return err
+}
+
+// Choices lists the values of a key that has but a few words to choose from,
+// which are then all that its kind expects.
+func Choices(key string) []string {
+	table := settings()
+	i := slices.IndexFunc(table, func(s setting) bool { return s.key == key })
+	if i < 0 {
+		return nil
+	}
+	words := strings.Split(table[i].kind.expect, " or ")
+	for _, word := range words {
+		if _, ok := table[i].kind.parse(word); !ok {
+			return nil
+		}
+	}
+	return words
 }
 
 // read turns the text of a key into a value of the key's type.

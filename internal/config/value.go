@@ -109,6 +109,34 @@ func interfaces() kind {
 	}
 }
 
+// option is an option's argument, whose grammar is known to the package that acts on it.
+func option() kind {
+	const most = 1024
+	return kind{
+		fmt.Sprintf("what the option takes, without blanks and in %d bytes at most, such as allreduce,min=400", most),
+		func(text string) (any, bool) { return text, len(text) <= most && !strings.Contains(text, " ") },
+	}
+}
+
+// nameList has names as Slurm's partitions have them.
+var nameList = regexp.MustCompile(`^[\w.+-]+(,[\w.+-]+)*$`)
+
+func names() kind {
+	return kind{
+		"names with commas between them, such as gpu,debug, or nothing",
+		func(text string) (any, bool) {
+			if text == "" {
+				return []string(nil), true
+			}
+			return strings.Split(text, ","), nameList.MatchString(text)
+		},
+	}
+}
+
+func yesNo() kind {
+	return kind{"yes or no", func(text string) (any, bool) { return text == "yes", text == "yes" || text == "no" }}
+}
+
 func printable(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

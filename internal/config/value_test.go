@@ -40,7 +40,16 @@ func TestCheck(t *testing.T) {
 		},
 		"gate.timeout":  {good: []string{"1s", "90s", "2m", "24h"}, bad: []string{"999ms", "24h1s", "90"}},
 		"gate.on_fail":  {good: []string{"fail", "warn"}, bad: []string{"", "requeue", "Fail", "fail warn"}},
-		"gate.on_error": {good: []string{"run", "fail"}, bad: []string{"", "warn"}},
+		"gate.on_error": {good: []string{"auto", "run", "fail"}, bad: []string{"", "warn"}},
+		"gate.default":  {good: []string{"", "allreduce,min=400", "off"}, bad: []string{"a b", "a\n", strings.Repeat("a", 1025)}},
+		"gate.default.when.min_nodes": {
+			good: []string{"0", "1", "2", "1000000"}, bad: []string{"", "-1", "1000001", "2.0", "two"},
+		},
+		"gate.default.when.min_gpus": {good: []string{"0", "8"}, bad: []string{"", "-8", "8x", "999999999"}},
+		"gate.default.when.partitions": {
+			good: []string{"", "gpu", "gpu,debug", "a-b_c.d+e"}, bad: []string{",", "gpu,", ",gpu", "a b", "a;b", "*"},
+		},
+		"gate.enforce":  {good: []string{"yes", "no"}, bad: []string{"", "true", "Yes", "1"}},
 		"gate.backend":  {good: []string{"auto", "host"}, bad: []string{"", "nccl", "rccl", "HOST"}},
 		"gate.host_lib": {good: []string{"", "/opt/libhostccl.so"}, bad: []string{"libhostccl.so"}},
 		"gate.worker":   {good: []string{"", "/opt/preflight-worker"}, bad: []string{"preflight-worker"}},
@@ -67,6 +76,14 @@ func TestBytesString(t *testing.T) {
 		0: "0", 4: "4", 1023: "1023", 1024: "1K", 1536: "1536", 16 << 20: "16M", 64 << 30: "64G", 3 << 29: "1536M",
 	} {
 		require.Equal(t, text, size.String())
+	}
+}
+
+func TestChoices(t *testing.T) {
+	require.Equal(t, []string{"fail", "warn"}, config.Choices("gate.on_fail"))
+	require.Equal(t, []string{"yes", "no"}, config.Choices("gate.enforce"))
+	for _, key := range []string{"gate.size", "config", "gate.interface", "gate.default", "nonsense", ""} {
+		require.Empty(t, config.Choices(key))
 	}
 }
 

@@ -105,11 +105,19 @@ func (g *Gate) Seconds() float64 {
 }
 
 // Answers reports that this gate makes another measurement of now unnecessary:
-// it let the same job, attempt and nodes through by the same specification. The
-// start time tells the job from one of the same number on another cluster.
+// it found the same job, attempt and nodes fit by the same specification.
 func (g *Gate) Answers(now Gate) bool {
 	passed := g.Verdict == Pass || g.Verdict == Unjudged || g.Verdict == Untestable
-	return passed && g.Schema == Schema && g.Job == now.Job && g.Attempt == now.Attempt && g.Spec == now.Spec &&
+	return passed && g.same(now)
+}
+
+// LetThrough reports that the same gate has been here before and that the job went on, whatever was found.
+func (g *Gate) LetThrough(now Gate) bool { return g.Exit == 0 && g.same(now) }
+
+// same compares what a gate is about. The start time tells the job from one of
+// the same number on another cluster.
+func (g *Gate) same(now Gate) bool {
+	return g.Schema == Schema && g.Job == now.Job && g.Attempt == now.Attempt && g.Spec == now.Spec &&
 		g.Started != "" && g.Started == now.Started && slices.Equal(g.Nodes, now.Nodes)
 }
 

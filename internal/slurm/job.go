@@ -19,6 +19,10 @@ type Job struct {
 	ID string
 	// State is Slurm's word for it, such as RUNNING or CANCELLED.
 	State string
+	// Partition is the one that it runs in.
+	Partition string
+	// Batch says that it has a batch script, and so a batch step.
+	Batch bool
 	// Started is when this attempt began, as scontrol prints it. With the id it
 	// names one attempt on one cluster, since ids begin again on a new cluster.
 	Started string
@@ -41,11 +45,17 @@ func ShowJob(ctx context.Context, id string) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	record := parseRecord(text)
+	record, err := parseRecord(text, id)
+	if err != nil {
+		return Job{}, err
+	}
 	if record.nodeList == "" {
 		return Job{}, fmt.Errorf("job %s has no nodes: scontrol shows no NodeList for it", id)
 	}
-	job := Job{ID: id, State: record.state, Started: record.started, Restart: record.restarts, GPUs: map[string]int{}}
+	job := Job{
+		ID: id, State: record.state, Partition: record.partition, Batch: record.batch,
+		Started: record.started, Restart: record.restarts, GPUs: map[string]int{},
+	}
 	if job.Nodes, err = hostnames(ctx, record.nodeList); err != nil {
 		return Job{}, err
 	}

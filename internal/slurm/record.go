@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -8,11 +9,13 @@ import (
 
 // record is the part of "scontrol show job" that we read.
 type record struct {
-	state    string
-	nodeList string
-	started  string
-	restarts int
-	gpus     []share
+	state     string
+	partition string
+	nodeList  string
+	started   string
+	restarts  int
+	batch     bool
+	gpus      []share
 }
 
 // share is the GPUs on each node of a list.
@@ -24,37 +27,62 @@ type share struct {
 // gpuCount finds one kind of GPU in a GRES text: gpu:2(IDX:0-1), gpu:h100:8(IDX:0-7), gpu(CNT:4).
 var gpuCount = regexp.MustCompile(`\bgpu(?::[^:,(]+)?[:(](?:CNT:)?(\d+)`)
 
-// parseRecord reads what "scontrol --detail show job" prints. A key of ours
-// counts only at the beginning of a line: the job's name, comment and paths are
-// the user's free text, and stand behind another key.
-func parseRecord(text string) record {
+// parseRecord reads one job out of what "scontrol --detail show job ID" prints:
+// for the first job of an array or of a heterogeneous job it prints the others
+// too. A key of ours counts only at the beginning of a line, since the user's
+// free text stands behind another key. But a job's name and comment may break
+// lines (measured), so a key that is there twice may be forged, and is refused.
+func parseRecord(text, id string) (record, error) {
 	var r record
+	seen := map[string]bool{}
+	ours := false
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
 			continue
 		}
 		key, value, _ := strings.Cut(fields[0], "=")
-		switch key {
-		case "JobState":
-			r.state = value
-		case "NodeList":
-			r.nodeList = nodeList(value)
-		case "StartTime":
-			r.started = value
-		case "Requeue":
-			r.restarts = restarts(fields)
-		case "Nodes":
-			r.gpus = append(r.gpus, shares(value, fields)...)
+		if key == "JobId" {
+			ours = value == id
 		}
+		if !ours {
+			continue
+		}
+		if once[key] && seen[key] {
+			return record{}, fmt.Errorf("scontrol shows %s= twice for job %s: is there a line break in the job's name or comment?", key, id)
+		}
+		seen[key] = true
+		r.take(key, value, fields)
 	}
-	return r
+	return r, nil
 }
 
-// restarts reads "Requeue=1 Restarts=0 BatchFlag=1 …".
-func restarts(fields []string) int {
+// once has the keys that a job's record has one of.
+var once = map[string]bool{"JobId": true, "JobState": true, "Partition": true, "NodeList": true, "StartTime": true, "Requeue": true}
+
+// take takes in one line: its first key with its value, and all its fields.
+func (r *record) take(key, value string, fields []string) {
+	switch key {
+	case "JobState":
+		r.state = value
+	case "Partition":
+		r.partition = value
+	case "NodeList":
+		r.nodeList = nodeList(value)
+	case "StartTime":
+		r.started = value
+	case "Requeue":
+		r.restarts = number(fields, "Restarts=")
+		r.batch = number(fields, "BatchFlag=") != 0 // 2 after a requeue
+	case "Nodes":
+		r.gpus = append(r.gpus, shares(value, fields)...)
+	}
+}
+
+// number finds one number in "Requeue=1 Restarts=0 BatchFlag=1 …"; 0 if it is not there.
+func number(fields []string, key string) int {
 	for _, field := range fields {
-		if value, ok := strings.CutPrefix(field, "Restarts="); ok {
+		if value, ok := strings.CutPrefix(field, key); ok {
 			count, err := strconv.Atoi(value)
 			if err == nil {
 				return count

@@ -12,6 +12,7 @@ const shown = `JobId=12 JobName=train NodeList=evil
    JobState=RUNNING Reason=None Dependency=(null)
    Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0
    StartTime=2026-01-02T03:04:05 EndTime=2026-01-02T04:04:05 Deadline=N/A
+   Partition=gpu AllocNode:Sid=login:0
    ReqNodeList=(null) ExcNodeList=(null)
    NodeList=n[1-4]
    JOB_GRES=gpu:10
@@ -22,18 +23,49 @@ const shown = `JobId=12 JobName=train NodeList=evil
 `
 
 func TestParseRecord(t *testing.T) {
+	parsed, err := parseRecord(shown, "12")
+	require.NoError(t, err)
 	require.Equal(t, record{
-		state:    "RUNNING",
-		nodeList: "n[1-4]",
-		started:  "2026-01-02T03:04:05",
-		restarts: 2,
-		gpus:     []share{{"n1", 8}, {"n[2-4]", 2}},
-	}, parseRecord(shown))
+		state:     "RUNNING",
+		partition: "gpu",
+		nodeList:  "n[1-4]",
+		started:   "2026-01-02T03:04:05",
+		restarts:  2,
+		batch:     true,
+		gpus:      []share{{"n1", 8}, {"n[2-4]", 2}},
+	}, parsed)
 }
 
 func TestPendingJobHasNoNodes(t *testing.T) {
 	for _, list := range []string{"(null)", "None", ""} {
-		require.Empty(t, parseRecord(strings.Replace(shown, "n[1-4]", list, 1)).nodeList)
+		parsed, err := parseRecord(strings.Replace(shown, "n[1-4]", list, 1), "12")
+		require.NoError(t, err)
+		require.Empty(t, parsed.nodeList)
+	}
+}
+
+// scontrol shows a whole array for the job that has the array's number.
+func TestOnlyTheJobItself(t *testing.T) {
+	other := strings.NewReplacer("JobId=12 ", "JobId=13 ArrayJobId=12 ", "n[1-4]", "n5", "gpu:2", "gpu:7").Replace(shown)
+	for _, text := range []string{shown + "\n" + other, other + "\n" + shown} {
+		parsed, err := parseRecord(text, "12")
+		require.NoError(t, err)
+		require.Equal(t, "n[1-4]", parsed.nodeList)
+		require.Equal(t, []share{{"n1", 8}, {"n[2-4]", 2}}, parsed.gpus)
+	}
+}
+
+// Names and comments are the user's, line breaks and all.
+func TestForgedKeyIsRefused(t *testing.T) {
+	for _, forged := range []string{"NodeList=evil", "   Partition=debug", "Requeue=1 BatchFlag=0", "JobId=12 JobName=x", "JobState=RUNNING", "StartTime=now"} {
+		for _, text := range []string{
+			strings.Replace(shown, "JobName=train", "JobName=train\n"+forged, 1),
+			shown + "   Comment=a\n" + forged + "\n",
+		} {
+			_, err := parseRecord(text, "12")
+			key, _, _ := strings.Cut(strings.TrimSpace(forged), "=")
+			require.ErrorContains(t, err, "scontrol shows "+key+"= twice for job 12")
+		}
 	}
 }
 
@@ -56,7 +88,11 @@ func TestCountGPUs(t *testing.T) {
 func FuzzParseRecord(f *testing.F) {
 	f.Add(shown)
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, share := range parseRecord(text).gpus {
+		parsed, err := parseRecord(text, "12")
+		if err != nil {
+			require.Zero(t, parsed)
+		}
+		for _, share := range parsed.gpus {
 			require.Positive(t, share.gpus)
 		}
 	})

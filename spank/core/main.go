@@ -21,16 +21,23 @@ import (
 func main() {}
 
 // checkers has the grammar of each option, by the option's name.
-var checkers = map[string]func(value string) error{
+var checkers = map[string]func(value string, args ...string) error{
 	"nccl-validate": collectives.CheckOption,
 }
 
 // preflight_check_option returns NULL for a good value, otherwise a sentence for
-// the user, to be given back with preflight_free.
+// the user, to be given back with preflight_free. The arguments are the plugin's
+// in plugstack.conf.
 //
 //export preflight_check_option
-func preflight_check_option(name, value *C.char) *C.char {
-	if err := recovered(func() error { return check(C.GoString(name), C.GoString(value)) }); err != nil {
+func preflight_check_option(name, value *C.char, count C.int, arguments **C.char) *C.char {
+	if err := recovered(func() error {
+		var args []string
+		for _, arg := range unsafe.Slice(arguments, count) {
+			args = append(args, C.GoString(arg))
+		}
+		return check(C.GoString(name), C.GoString(value), args)
+	}); err != nil {
 		return C.CString("preflight: " + err.Error())
 	}
 	return nil
@@ -43,12 +50,12 @@ func preflight_free(sentence *C.char) {
 	C.free(unsafe.Pointer(sentence))
 }
 
-func check(name, value string) error {
+func check(name, value string, args []string) error {
 	checker, known := checkers[name]
 	if !known {
 		return fmt.Errorf("--%s is not an option of this release of libpreflight.so", name)
 	}
-	if err := checker(value); err != nil {
+	if err := checker(value, args...); err != nil {
 		return fmt.Errorf("--%s: %w", name, err)
 	}
 	return nil

@@ -7,10 +7,12 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	require.NoError(t, check("nccl-validate", "allreduce,min=400"))
-	require.ErrorContains(t, check("nccl-validate", "alreduce"), `--nccl-validate: `)
-	require.ErrorContains(t, check("nccl-validate", "alreduce"), `"allreduce"`)
-	require.EqualError(t, check("nonsense", "x"), "--nonsense is not an option of this release of libpreflight.so")
+	require.NoError(t, check("nccl-validate", "allreduce,min=400", nil))
+	require.ErrorContains(t, check("nccl-validate", "alreduce", nil), `--nccl-validate: `)
+	require.ErrorContains(t, check("nccl-validate", "alreduce", nil), `"allreduce"`)
+	require.NoError(t, check("nccl-validate", "off", []string{"gate.default=allreduce"}))
+	require.ErrorContains(t, check("nccl-validate", "off", []string{"gate.default=allreduce", "gate.enforce=yes"}), "gate.enforce")
+	require.EqualError(t, check("nonsense", "x", nil), "--nonsense is not an option of this release of libpreflight.so")
 }
 
 func TestPanicBecomesAnError(t *testing.T) {

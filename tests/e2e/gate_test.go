@@ -41,7 +41,7 @@ func TestHealthyJobRuns(t *testing.T) {
 	require.Equal(t, report.Pass, gate.Verdict)
 	require.Equal(t, []string{"n1", "n2", "n3", "n4"}, gate.Nodes)
 	require.True(t, gate.Results[0].Correct)
-	require.Equal(t, "plugstack.conf arguments", gate.Results[0].FloorSource)
+	require.Equal(t, "/etc/slurm/plugstack.conf:1", gate.Results[0].FloorSource)
 	l.idle(5 * time.Second)
 }
 

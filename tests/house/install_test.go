@@ -24,6 +24,9 @@ func TestInstall(t *testing.T) {
 		"opt/site/lib/slurm-preflight/lib/libhostccl.so -rw-r--r--",
 		"opt/site/lib/slurm-preflight/lib/libpreflight.so -rw-r--r--",
 		"opt/site/lib/slurm-preflight/lib/spank_preflight.so -rw-r--r--",
+		"opt/site/share/man/man1/preflight-gate.1 -rw-r--r--",
+		"opt/site/share/man/man1/preflight.1 -rw-r--r--",
+		"opt/site/share/man/man5/preflight.conf.5 -rw-r--r--",
 		"opt/slurm/lib/spank_preflight.so -> /opt/site/lib/slurm-preflight/lib/spank_preflight.so",
 	}, installed(t, stage))
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -109,6 +110,14 @@ func TestWhatBeginInherits(t *testing.T) {
 	}
 }
 
+const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// pathOf is the PATH that a program of Slurm gives to the gate: its own directory, bin beside it, the usual ones.
+func pathOf(program string) string {
+	dir := filepath.Dir(program)
+	return "PATH=" + dir + ":" + filepath.Dir(dir) + "/bin:" + standardPath
+}
+
 // ignored is a mask of ignored signals without 32 and 33, which are the C
 // library's own: make's children inherit them ignored, and no program can change that.
 func ignored(t *testing.T, mask string) uint64 {
@@ -117,8 +126,6 @@ func ignored(t *testing.T, mask string) uint64 {
 	require.NoError(t, err)
 	return bits &^ (1<<31 | 1<<32)
 }
-
-const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // foreign has variables of a user's that the program must not get.
 var foreign = []string{
@@ -141,7 +148,45 @@ func TestEnvironmentOfBeginInABatchJob(t *testing.T) {
 	command := h.loader(t, "remote", batch(steps)...)
 	command.Env = []string{"SLURM_CONF=/etc/slurm/slurm.conf", "SLURMD_NODENAME=n1", "SLURM_OF_SLURMSTEPD=1", "HOME=/root"}
 	finish(t, command)
-	require.Equal(t, append([]string{path, "SLURM_CONF=/etc/slurm/slurm.conf", "SLURMD_NODENAME=n1"}, allowed...), h.record(t).env)
+	require.Equal(t, append([]string{
+		"SLURM_JOB_ID=12", pathOf(command.Path), "SLURM_CONF=/etc/slurm/slurm.conf", "SLURMD_NODENAME=n1",
+	}, allowed...), h.record(t).env)
+}
+
+// What slurmstepd does not know is not taken from the user.
+func TestForgedPlacesAreDropped(t *testing.T) {
+	h := install(t)
+	command := h.loader(t, "remote", batch([]string{"env=SLURM_CONF=/forged", "env=SLURMD_NODENAME=forged", "env=SLURM_JOB_ID=7"})...)
+	command.Env = []string{}
+	finish(t, command)
+	require.Equal(t, []string{"SLURM_JOB_ID=12", pathOf(command.Path)}, h.record(t).env)
+}
+
+// Slurm may stand anywhere: its commands are beside srun, and in bin beside slurmstepd's sbin.
+func TestSlurmsCommandsAreFoundWhereSlurmIs(t *testing.T) {
+	for program, start := range map[string]func([]string, ...string) []string{"bin/srun": srun, "sbin/slurmstepd": batch} {
+		h, slurm := install(t), t.TempDir()
+		where := map[string]string{"bin/srun": "local", "sbin/slurmstepd": "remote"}[program]
+		command := h.loader(t, where, start(nil)...)
+		host := filepath.Join(slurm, program)
+		require.NoError(t, os.MkdirAll(filepath.Dir(host), 0o755))
+		require.NoError(t, os.Link(command.Path, host))
+		command.Path = host
+		finish(t, command)
+		require.Contains(t, h.record(t).env, pathOf(host))
+		require.Contains(t, pathOf(host), slurm+"/bin:")
+	}
+}
+
+// A colon would begin another directory, of somebody else's choice.
+func TestDirectoryWithAColonIsNoPath(t *testing.T) {
+	h, host := install(t), filepath.Join(t.TempDir(), "a:b", "srun")
+	command := h.loader(t, "local", srun(nil)...)
+	require.NoError(t, os.Mkdir(filepath.Dir(host), 0o755))
+	require.NoError(t, os.Link(command.Path, host))
+	command.Path = host
+	finish(t, command)
+	require.Contains(t, h.record(t).env, "PATH="+standardPath)
 }
 
 func TestEnvironmentOfBeginInSrun(t *testing.T) {
@@ -149,20 +194,21 @@ func TestEnvironmentOfBeginInSrun(t *testing.T) {
 	command := h.loader(t, "local", srun(nil)...)
 	command.Env = append(append([]string{"SLURM_JOB_ID=7", "SLURM_CONF=/etc/slurm/slurm.conf"}, foreign...), allowed...)
 	finish(t, command)
-	require.Equal(t, append([]string{"SLURM_JOB_ID=12", "SLURM_JOB_NUM_NODES=4", path, "SLURM_CONF=/etc/slurm/slurm.conf"}, allowed...), h.record(t).env)
+	require.Equal(t, append([]string{"SLURM_JOB_ID=12", "SLURM_JOB_NUM_NODES=4", pathOf(command.Path), "SLURM_CONF=/etc/slurm/slurm.conf"}, allowed...), h.record(t).env)
 
 	h = install(t)
 	command = h.loader(t, "local", srun(nil)...)
 	command.Env = []string{"SLURM_JOB_NUM_NODES=9"}
 	finish(t, command)
-	require.Equal(t, []string{"SLURM_JOB_ID=12", path, "SLURM_JOB_NUM_NODES=9"}, h.record(t).env)
+	require.Equal(t, []string{"SLURM_JOB_ID=12", pathOf(command.Path), "SLURM_JOB_NUM_NODES=9"}, h.record(t).env)
 }
 
 func TestMissingProgramEndsTheJobWithASentence(t *testing.T) {
 	h := install(t, program)
 	out := h.run(t, "remote", batch(nil)...)
 	require.True(t, out.has("task_init exit 69"), "%q", out.lines)
-	require.Contains(t, out.stderr, "preflight: cannot start "+h.path(program)+", which was looked for in ../bin of the plugin's directory: No such file or directory")
+	require.Equal(t, "preflight: cannot start "+h.path(program)+", which was looked for in ../bin of the plugin's directory: No such file or directory.\n"+
+		"preflight: the gate ended without a verdict. Exit code 69.\n", out.stderr)
 	out = h.run(t, "local", srun(nil)...)
 	require.Equal(t, 69, out.code)
 	require.Contains(t, out.stderr, "cannot start "+h.path(program))

@@ -84,10 +84,12 @@ func TestGoIsNotEnteredElsewhere(t *testing.T) {
 		where string
 		steps []string
 	}{
-		"fork":       {"allocator", []string{"fork_option=alreduce"}},
-		"fork, srun": {"local", []string{"fork_option=alreduce"}},
-		"slurmstepd": {"remote", []string{"remote_option=alreduce", "report"}},
-		"local call": {"remote", []string{"option=alreduce", "report"}},
+		"fork":        {"allocator", []string{"fork_option=alreduce"}},
+		"fork, srun":  {"local", []string{"fork_option=alreduce"}},
+		"slurmstepd":  {"remote", []string{"remote_option=alreduce", "report"}},
+		"clone":       {"allocator", []string{"clone_option=alreduce", "report"}},
+		"clone, srun": {"local", []string{"clone_option=alreduce", "report"}},
+		"local call":  {"remote", []string{"option=alreduce", "report"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := install(t)
@@ -103,14 +105,14 @@ func TestGoIsNotEnteredElsewhere(t *testing.T) {
 // Go would end a process that has no 1.6 GB of address space left.
 func TestSmallAddressSpaceAsksTheProgram(t *testing.T) {
 	h := install(t)
-	out := h.run(t, "allocator", "limit_as=800000000", "load", "init", "option=allreduce", "option=alreduce", "option=mute", "report")
+	out := h.run(t, "allocator", "arg=gate.size=1M", "limit_as=800000000", "load", "init", "option=allreduce", "option=alreduce", "option=mute", "report")
 	require.Zero(t, out.code)
 	require.Equal(t, 1, out.count("option 0"))
 	require.Equal(t, 2, out.count("option -1"))
 	require.Contains(t, out.stderr, "loader: error: preflight: --nccl-validate=alreduce is refused by the program\n")
 	require.Contains(t, out.stderr, h.path(program)+" ended with code 3")
 	require.True(t, out.has("core absent"))
-	require.Equal(t, []string{h.path(program), "validate", "--nccl-validate=mute"}, h.record(t).args)
+	require.Equal(t, []string{h.path(program), "validate", "--nccl-validate=mute", "--", "gate.size=1M"}, h.record(t).args)
 	require.Equal(t, []string{"0", "1", "2"}, h.record(t).fds)
 }
 

@@ -13,8 +13,12 @@
  *   old_kernel         no close_range, as before Linux 5.9
  *   load=PATH          peek, close and load, as Slurm does
  *   HOOK               call slurm_spank_HOOK, task_init in a forked child
+ *   clone=HOOK         the same in a child that shares our memory, as slurmstepd
+ *                      does with contain_spank
  *   option=VALUE       call the option's callback; remote_option, fork_option:
- *                      as slurmstepd does; in a forked child
+ *                      as slurmstepd does; in a forked child; clone_option: in
+ *                      one that shares our memory
+ *   unload             close it, as Slurm does
  *   report             threads and what each blocks, whether the Go core is mapped,
  *                      the signal mask
  *   environment        the job's variables
@@ -25,6 +29,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -208,6 +213,8 @@ static void report(const char *unused)
 
 	(void)unused;
 	printf("core %s\n", scan("/proc/self/maps", "/libpreflight.so", NULL) ? "mapped" : "absent");
+	printf("front %s\n",
+	       scan("/proc/self/maps", "/spank_preflight.so", NULL) ? "mapped" : "absent");
 	scan("/proc/self/status", "Threads:", "");
 	scan("/proc/self/status", "SigBlk:", "");
 	while ((task = readdir(tasks)) != NULL) {
@@ -291,6 +298,53 @@ static void fork_option(const char *value)
 	print_end("fork_option", child);
 }
 
+#define CLONE_STACK_BYTES (256 * 1024)
+
+struct work {
+	void (*run)(const char *value);
+	const char *value;
+};
+
+static int run_work(void *work)
+{
+	const struct work *w = work;
+
+	w->run(w->value);
+	fflush(stdout);
+	_exit(0);
+}
+
+/* As slurmstepd does since 24.05: another process, our memory and thread-local storage. */
+static void in_clone(const char *name, void (*run)(const char *value), const char *value)
+{
+	struct work work = { run, value };
+	char *stack = malloc(CLONE_STACK_BYTES);
+	pid_t child;
+
+	fflush(stdout);
+	child = clone(run_work, stack + CLONE_STACK_BYTES, CLONE_VM | SIGCHLD, &work);
+	if (child < 0)
+		die(name, "no clone");
+	print_end(name, child);
+	free(stack);
+}
+
+static void clone_hook(const char *name)
+{
+	in_clone("clone", call, name);
+}
+
+static void clone_option(const char *value)
+{
+	in_clone("clone_option", option, value);
+}
+
+static void unload(const char *unused)
+{
+	(void)unused;
+	printf("unload %d\n", dlclose(plugin));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(const char *value);
@@ -312,6 +366,9 @@ static const struct {
 	{ "option", option },
 	{ "remote_option", remote_option },
 	{ "fork_option", fork_option },
+	{ "clone_option", clone_option },
+	{ "clone", clone_hook },
+	{ "unload", unload },
 };
 
 static void step(const char *text)

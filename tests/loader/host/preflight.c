@@ -4,6 +4,8 @@
  *
  *   stub.exit=N  stub.kill=N  stub.wait (for a signal; exit 128 + its number)
  *
+ * As `preflight host PROGRAM ARG...` it runs an srun of its own, and ends with its code.
+ *
  * As `preflight validate` it knows one good value, allreduce; mute and hang give
  * no answer, and any other one is refused.
  */
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -105,13 +108,28 @@ static int validate(const char *option)
 	return 64;
 }
 
+static int host(char *argv[])
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		execv(argv[0], argv);
+		_exit(97);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 96;
+}
+
 int main(int argc, char *argv[])
 {
 	char action[32];
 	int number = 0;
 
+	if (argc > 2 && strcmp(argv[1], "host") == 0)
+		return host(argv + 2);
 	record(argv);
-	if (argc == 3 && strcmp(argv[1], "validate") == 0)
+	if (argc > 2 && strcmp(argv[1], "validate") == 0)
 		return validate(argv[2]);
 	if (strcmp(argv[argc - 1], "stub.wait") == 0)
 		return wait_for_signal();
