@@ -31,6 +31,10 @@ func TestParseSpec(t *testing.T) {
 			text: "min=0.08,allreduce", ops: allReduce,
 			layer: config.Layer{entry("gate.min.allreduce", "0.08")},
 		},
+		"several, each with the floor": {
+			text: "all_gather,min=3,sendrecv", ops: []collectives.Op{collectives.AllGather, collectives.SendRecv},
+			layer: config.Layer{entry("gate.min.allgather", "3"), entry("gate.min.sendrecv", "3")},
+		},
 		"every setting": {
 			text: "allreduce,size=1G,iters=50,timeout=2m,on-fail=warn,backend=host", ops: allReduce,
 			layer: config.Layer{
@@ -53,10 +57,12 @@ func TestParseSpec(t *testing.T) {
 }
 
 func TestParseSpecRefuses(t *testing.T) {
-	const known = `known: allreduce, off, backend=, iters=, min=, on-fail=, report=, size=, timeout=`
+	const ops = `allreduce, allgather, reducescatter, alltoall, broadcast, reduce, sendrecv`
+	const known = `known: ` + ops + `, off, backend=, iters=, min=, on-fail=, report=, size=, timeout=`
 	tests := map[string]struct{ text, says string }{
 		"nothing":            {"", `--nccl-validate is empty: name a collective, such as allreduce, or off`},
 		"a typing error":     {"alreduce", `unknown collective or setting "alreduce": did you mean "allreduce"? (` + known + `)`},
+		"its nearest":        {"reduce_scater", `unknown collective or setting "reduce_scater": did you mean "reducescatter"? (` + known + `)`},
 		"swapped letters":    {"allerduce", `unknown collective or setting "allerduce": did you mean "allreduce"? (` + known + `)`},
 		"nothing like it":    {"qsub", `unknown collective or setting "qsub"; ` + known},
 		"wrong setting":      {"allreduce,sise=1G", `unknown setting "sise": did you mean "size"? (` + known + `)`},
@@ -64,7 +70,7 @@ func TestParseSpecRefuses(t *testing.T) {
 		"no value":           {"allreduce,size", `setting "size" needs a value: size=…`},
 		"value of an op":     {"allreduce=400", `"allreduce=400": collective allreduce takes no value; its floor is set with min=GB/s`},
 		"no key":             {"allreduce,=4", `unknown setting ""; ` + known},
-		"settings only":      {"size=1G", `--nccl-validate names no collective: add one of allreduce`},
+		"settings only":      {"size=1G", `--nccl-validate names no collective: add one of ` + ops},
 		"off and more":       {"off,allreduce", `"off" stands alone: remove it, or all the other words`},
 		"off and a setting":  {"size=1G,off", `"off" stands alone: remove it, or all the other words`},
 		"a collective twice": {"allreduce,all_reduce", `"all_reduce": allreduce is given twice`},

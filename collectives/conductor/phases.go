@@ -69,7 +69,10 @@ func (c *conductor) join(ctx context.Context, hellos map[string]protocol.Message
 
 // measure warms a collective up, then times as many iterations as fit.
 func (c *conductor) measure(ctx context.Context, op collectives.Op, ranks int) error {
-	_, bytes := op.Count(c.plan.Bytes)
+	_, bytes, err := op.Count(c.plan.Bytes, ranks)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	run := protocol.Run{Op: string(op), Bytes: bytes, Iterations: max(c.plan.Warmup, 1), Timeout: runTimeout}
 	warm, err := c.run(ctx, run, "warm-up of "+string(op))
 	if err != nil {

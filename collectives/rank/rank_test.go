@@ -100,7 +100,7 @@ func TestRankExplainsItsFailure(t *testing.T) {
 			protocol.Message{Run: &protocol.Run{Op: "allscatter", Bytes: 4, Iterations: 1, Timeout: time.Minute}},
 			protocol.PhaseRun, "allscatter",
 		},
-		"nothing to measure": {&group{}, run(3, time.Minute), protocol.PhaseRun, "0 elements"},
+		"nothing to measure": {&group{}, run(3, time.Minute), protocol.PhaseRun, "too small"},
 		"an empty command":   {&group{}, protocol.Message{}, protocol.PhaseRun, "does not know"},
 	}
 	for name, test := range tests {

@@ -37,7 +37,10 @@ func (r *rank) run(ctx context.Context, run *protocol.Run) (*protocol.Result, er
 // prepare makes the buffers of this size, once, and spoils the receive buffer
 // so that an iteration that delivers nothing is seen.
 func (r *rank) prepare(op collectives.Op, bytes int64) error {
-	count, _ := op.Count(bytes)
+	count, _, err := op.Count(bytes, r.ranks)
+	if err != nil {
+		return err
+	}
 	if r.buffers != nil && r.buffers.count != count {
 		if err := r.buffers.free(r.device); err != nil {
 			return err
@@ -45,7 +48,6 @@ func (r *rank) prepare(op collectives.Op, bytes int64) error {
 		r.buffers = nil
 	}
 	if r.buffers == nil {
-		var err error
 		if r.buffers, err = newBuffers(r.device, count, r.first); err != nil {
 			return err
 		}

@@ -50,19 +50,12 @@ type Gate struct {
 }
 
 // Floors holds one floor per collective; 0 means that the result is reported but not judged.
-type Floors struct {
-	// AllReduce is the floor of allreduce.
-	AllReduce GBps `mapstructure:"allreduce"`
-}
+type Floors map[string]GBps
 
 // Of returns the floor of a collective and whether that collective has one to set.
 func (f Floors) Of(collective string) (GBps, bool) {
-	switch collective {
-	case "allreduce":
-		return f.AllReduce, true
-	default:
-		return 0, false
-	}
+	floor, ok := f[collective]
+	return floor, ok
 }
 
 // GBps is a bandwidth in 10⁹ bytes per second.

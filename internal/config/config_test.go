@@ -14,6 +14,9 @@ func TestBuiltIn(t *testing.T) {
 	require.NoError(t, err, "a key lacks its field, or a field its key")
 	require.Empty(t, problems, "a built-in value that its own kind refuses")
 	require.Equal(t, config.Gate{
+		Min: config.Floors{
+			"allreduce": 0, "allgather": 0, "reducescatter": 0, "alltoall": 0, "broadcast": 0, "reduce": 0, "sendrecv": 0,
+		},
 		Size: 16 << 20, Iters: 20, Warmup: 2, Time: 3 * time.Second, Timeout: 90 * time.Second,
 		OnFail: config.OnFailFail, OnError: config.OnErrorFail, Backend: config.BackendAuto,
 	}, cfg.Gate)
@@ -47,7 +50,7 @@ func TestLayersInOrder(t *testing.T) {
 	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size)
 	require.Equal(t, 40, cfg.Gate.Iters)
 	require.Equal(t, config.OnFailFail, cfg.Gate.OnFail)
-	require.InDelta(t, 0.08, float64(cfg.Gate.Min.AllReduce), 0)
+	require.InDelta(t, 0.08, float64(cfg.Gate.Min["allreduce"]), 0)
 	require.Equal(t, "file:1", cfg.Source("gate.size"))
 	require.Equal(t, "args", cfg.Source("gate.iters"))
 	require.Equal(t, "option", cfg.Source("gate.on_fail"))

@@ -23,6 +23,12 @@ func settings() []setting {
 	return []setting{
 		{fileKey, "", path()},
 		{"gate.min.allreduce", "0", bandwidth()},
+		{"gate.min.allgather", "0", bandwidth()},
+		{"gate.min.reducescatter", "0", bandwidth()},
+		{"gate.min.alltoall", "0", bandwidth()},
+		{"gate.min.broadcast", "0", bandwidth()},
+		{"gate.min.reduce", "0", bandwidth()},
+		{"gate.min.sendrecv", "0", bandwidth()},
 		{"gate.size", "16M", size(4, 64<<30)},
 		{"gate.iters", "20", count(1, 10_000)},
 		{"gate.warmup", "2", count(1, 1_000)},

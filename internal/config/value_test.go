@@ -49,6 +49,9 @@ func TestCheck(t *testing.T) {
 			bad:  []string{"eth0,", ",", "=", "^", "==eth0", "eth 0", "a/b", "abcdefghijklmnop", "$(x)"},
 		},
 	}
+	for _, collective := range []string{"allgather", "reducescatter", "alltoall", "broadcast", "reduce", "sendrecv"} {
+		tests["gate.min."+collective] = tests["gate.min.allreduce"]
+	}
 	require.Len(t, tests, len(config.Keys()), "every key has its row")
 	for key, test := range tests {
 		t.Run(key, func(t *testing.T) {
