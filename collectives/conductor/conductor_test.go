@@ -52,7 +52,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		"healthy":            {fault: func(*machine) {}, verdict: report.Pass},
 		"slow":               {fault: func(n3 *machine) { n3.took = 2 * time.Millisecond }, verdict: report.Fail},
-		"wrong results":      {fault: func(n3 *machine) { n3.wrong = 1 }, verdict: report.Fail, suspect: "n3 run"},
+		"wrong results":      {fault: func(n3 *machine) { n3.wrong, n3.wrongs = 1, []int{0} }, verdict: report.Fail, suspect: "n3 run"},
 		"library missing":    {fault: func(n3 *machine) { n3.refuses = "no such file" }, verdict: report.Error, reason: "n3: no such file"},
 		"other version":      {fault: func(n3 *machine) { n3.version = "2" }, verdict: report.Error, reason: "n3 has fake 2 (/fake.so), but n1 has fake"},
 		"broken in init":     {fault: func(n3 *machine) { n3.breaks = protocol.PhaseInit }, verdict: report.Fail, suspect: "n3 init", reason: "the cable is out"},
@@ -79,6 +79,42 @@ func TestVerdicts(t *testing.T) {
 			require.Equal(t, []string{test.suspect}, suspects)
 		})
 	}
+}
+
+func TestWrongElementsNameTheirRanks(t *testing.T) {
+	gate := conduct(t.Context(), 30*time.Second, four(func(n3 *machine) { n3.ranks, n3.wrong, n3.wrongs = 4, 1, []int{0, 3} })...)
+	require.Equal(t, report.Fail, gate.Verdict)
+	require.False(t, gate.Results[0].Correct)
+	// One element in the warm-up and one in the timed run; n3 has the ranks 2 to 5.
+	require.Equal(t, []report.Suspect{
+		{Node: "n3", Device: "rank 2", Phase: "run", Why: "it received 2 elements of allreduce wrong"},
+		{Node: "n3", Device: "rank 5", Phase: "run", Why: "it received 2 elements of allreduce wrong"},
+	}, gate.Suspects)
+	require.Empty(t, gate.Notes)
+}
+
+func TestNodeNamesAsManyRanksAsItHasGPUs(t *testing.T) {
+	machines := four(func(n3 *machine) {
+		n3.ranks, n3.wrong = protocol.MaxWrongRanks+4, 10
+		for rank := range n3.ranks {
+			n3.wrongs = append(n3.wrongs, rank)
+		}
+	})
+	gate := conduct(t.Context(), 30*time.Second, machines...)
+	require.Len(t, gate.Suspects, protocol.MaxWrongRanks+1)
+	require.Equal(t, report.Suspect{Node: "n3", Phase: "run", Why: "it received 80 elements of allreduce wrong"},
+		gate.Suspects[protocol.MaxWrongRanks], "the ranks that have no room")
+}
+
+func TestNobodyIsBlamedWhereAllReceiveWrongElements(t *testing.T) {
+	machines := four(func(*machine) {})
+	for i := range machines {
+		machines[i].wrong, machines[i].wrongs = 1, []int{0}
+	}
+	gate := conduct(t.Context(), 30*time.Second, machines...)
+	require.Equal(t, report.Fail, gate.Verdict)
+	require.Empty(t, gate.Suspects)
+	require.Contains(t, gate.Notes[0], "all 4 ranks received wrong elements in allreduce")
 }
 
 func TestResultIsThatOfTheSlowestRank(t *testing.T) {

@@ -122,11 +122,10 @@ func (c *conductor) result(op collectives.Op, ranks int, run protocol.Run, warm,
 	for _, node := range c.plan.Nodes {
 		_, seen := op.Bandwidth(run.Bytes, ranks, timed[node].Median)
 		result.NodeBusbwGBps = append(result.NodeBusbwGBps, float64(seen))
-		if wrong := warm[node].Wrong + timed[node].Wrong; wrong > 0 {
-			result.Correct = false
-			c.suspect(node, protocol.PhaseRun, fmt.Sprintf("%d elements of %s were wrong", wrong, op))
-		}
 	}
+	wrong := c.wrong(warm, timed)
+	result.Correct = len(wrong) == 0
+	c.blame(op, ranks, wrong)
 	return result
 }
 
