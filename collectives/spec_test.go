@@ -35,6 +35,9 @@ func TestParseSpec(t *testing.T) {
 			text: "all_gather,min=3,sendrecv", ops: []collectives.Op{collectives.AllGather, collectives.SendRecv},
 			layer: config.Layer{entry("gate.min.allgather", "3"), entry("gate.min.sendrecv", "3")},
 		},
+		"a sweep": {
+			text: "allreduce,size=1M:1G:4", ops: allReduce, layer: config.Layer{entry("gate.size", "1M:1G:4")},
+		},
 		"every setting": {
 			text: "allreduce,size=1G,iters=50,timeout=2m,on-fail=warn,backend=host", ops: allReduce,
 			layer: config.Layer{
@@ -89,9 +92,10 @@ func TestParseSpecRefuses(t *testing.T) {
 		"not a number":       {"allreduce,min=NaN", `"min=NaN": expected GB/s as a plain number from 0 to 100000, such as 400 or 0.08`},
 		"endless floor":      {"allreduce,min=Inf", `"min=Inf": expected GB/s as a plain number from 0 to 100000, such as 400 or 0.08`},
 		"floor with a unit":  {"allreduce,min=400GB/s", `"min=400GB/s": expected GB/s as a plain number from 0 to 100000, such as 400 or 0.08`},
-		"unknown unit":       {"allreduce,size=16X", `"size=16X": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`},
-		"overflow":           {"allreduce,size=99999999999999999999G", `"size=99999999999999999999G": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`},
-		"wrapped overflow":   {"allreduce,size=17179869185G", `"size=17179869185G": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`},
+		"unknown unit":       {"allreduce,size=16X", `"size=16X": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
+		"overflow":           {"allreduce,size=99999999999999999999G", `"size=99999999999999999999G": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
+		"wrapped overflow":   {"allreduce,size=17179869185G", `"size=17179869185G": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
+		"a sweep downwards":  {"allreduce,size=1G:1M", `"size=1G:1M": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
 		"no iterations":      {"allreduce,iters=0", `"iters=0": expected a whole number from 1 to 10000`},
 		"part of one":        {"allreduce,iters=1.5", `"iters=1.5": expected a whole number from 1 to 10000`},
 		"time without unit":  {"allreduce,timeout=90", `"timeout=90": expected a time from 1s to 24h with its unit, such as 90s or 2m`},

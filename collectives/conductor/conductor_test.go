@@ -19,10 +19,13 @@ const nonce = "5c0ffee5"
 
 // conduct runs a gate over the machines with a floor of 1 GB/s.
 func conduct(ctx context.Context, timeout time.Duration, machines ...machine) report.Gate {
+	return measure(ctx, timeout, []collectives.Op{collectives.AllReduce}, []int64{1 << 20}, machines...)
+}
+
+func measure(ctx context.Context, timeout time.Duration, ops []collectives.Op, sizes []int64, machines ...machine) report.Gate {
 	plan := conductor.Plan{
-		Ops: []collectives.Op{collectives.AllReduce}, Bytes: 1 << 20, Warmup: 2, Iters: 20, Time: 3 * time.Second,
-		Timeout: timeout,
-		Floor:   func(collectives.Op) (collectives.GBps, string) { return 1, "test" },
+		Ops: ops, Sizes: sizes, Warmup: 2, Iters: 20, Time: 3 * time.Second, Timeout: timeout,
+		Floor: func(collectives.Op) (collectives.GBps, string) { return 1, "test" },
 	}
 	for _, m := range machines {
 		plan.Nodes = append(plan.Nodes, m.name)
@@ -134,6 +137,52 @@ func TestFewerIterationsWhereTheyAreSlow(t *testing.T) {
 	require.Equal(t, 7, gate.Results[0].Iters)
 	gate = conduct(t.Context(), time.Minute, four(func(n3 *machine) { n3.took = time.Minute })...)
 	require.Equal(t, 3, gate.Results[0].Iters)
+}
+
+func TestLargestSizeOfASweepIsJudged(t *testing.T) {
+	sizes := []int64{1 << 18, 1 << 19, 1<<20 + 4}
+	gate := measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllGather, collectives.AllReduce}, sizes,
+		four(func(*machine) {})...)
+	require.Len(t, gate.Results, 6)
+	for i, result := range gate.Results {
+		require.Equal(t, []string{"allgather", "allreduce"}[i/3], result.Op)
+		require.Equal(t, []int64{1 << 18, 1 << 19, 1 << 20, 1 << 18, 1 << 19, 1<<20 + 4}[i], result.Bytes, "as the operation rounds it")
+		require.Equal(t, i%3 < 2, result.Swept)
+		if result.Swept {
+			require.Zero(t, result.FloorGBps)
+			require.Less(t, result.BusbwGBps, 1.0, "would fail if it were judged")
+			continue
+		}
+		require.InDelta(t, 1, result.FloorGBps, 0)
+	}
+	require.Equal(t, report.Fail, gate.Verdict, "three quarters of a mebibyte in a millisecond are too few for an all-gather")
+	require.Equal(t, "warm-up of allgather of 256K", gate.Phases[2].Name)
+
+	gate = measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllReduce}, sizes, four(func(*machine) {})...)
+	require.Equal(t, report.Pass, gate.Verdict)
+	wrong := four(func(n3 *machine) { n3.wrong, n3.wrongs = 1, []int{0} })
+	gate = measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllReduce}, sizes, wrong...)
+	require.Equal(t, report.Fail, gate.Verdict)
+	require.Equal(t, "it received 2 elements of allreduce of 256K wrong", gate.Suspects[0].Why)
+}
+
+func TestSizesShareTheTime(t *testing.T) {
+	sizes := make([]int64, 30)
+	for i := range sizes {
+		sizes[i] = 1 << 20
+	}
+	gate := measure(t.Context(), 10*time.Second, []collectives.Op{collectives.AllReduce}, sizes,
+		four(func(n3 *machine) { n3.took = 40 * time.Millisecond })...)
+	require.Equal(t, 3, gate.Results[0].Iters, "a thirtieth of six seconds, half of it for the warm-up")
+	require.Equal(t, 20, gate.Results[29].Iters)
+}
+
+func TestMessageTooSmallIsFoundBeforeAnyIsMeasured(t *testing.T) {
+	gate := measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllReduce, collectives.AllToAll}, []int64{32, 1 << 20},
+		four(func(*machine) {})...)
+	require.Equal(t, report.Error, gate.Verdict)
+	require.Contains(t, gate.Reason, "alltoall: a message of 32 bytes is too small for 4 ranks: at least 64 bytes are needed")
+	require.Empty(t, gate.Results)
 }
 
 func TestOneRankIsUntestable(t *testing.T) {

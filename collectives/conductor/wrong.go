@@ -3,7 +3,6 @@ package conductor
 import (
 	"fmt"
 
-	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/protocol"
 	"slurm-preflight/internal/report"
 )
@@ -47,15 +46,15 @@ func (c *conductor) wrong(runs ...map[string]protocol.Result) []wrong {
 
 // blame makes suspects of the ranks that received wrong elements. Where every
 // rank did, in a sum that one of them spoilt for all, nobody can be pointed at.
-func (c *conductor) blame(op collectives.Op, ranks int, all []wrong) {
-	if ranks > 1 && len(all) >= ranks {
-		c.gate.Notes = append(c.gate.Notes, fmt.Sprintf("all %d ranks received wrong elements in %s: what spoilt them cannot be told from that", ranks, op))
+func (c *conductor) blame(m message, all []wrong) {
+	if m.ranks > 1 && len(all) >= m.ranks {
+		c.gate.Notes = append(c.gate.Notes, fmt.Sprintf("all %d ranks received wrong elements in %s: what spoilt them cannot be told from that", m.ranks, c.name(m)))
 		return
 	}
 	for _, one := range all {
 		suspect := report.Suspect{
 			Node: one.node, Phase: string(protocol.PhaseRun),
-			Why: fmt.Sprintf("it received %s of %s wrong", elements(one.elements), op),
+			Why: fmt.Sprintf("it received %s of %s wrong", elements(one.elements), c.name(m)),
 		}
 		if one.rank >= 0 {
 			suspect.Device = fmt.Sprintf("rank %d", one.rank)

@@ -25,8 +25,9 @@ type Config struct {
 type Gate struct {
 	// Min holds the least bus bandwidth that each collective must reach.
 	Min Floors `mapstructure:"min"`
-	// Size is the message size that is measured, as nccl-tests counts it.
-	Size Bytes `mapstructure:"size"`
+	// Size is the message size that is measured, as nccl-tests counts it, or a
+	// sweep of sizes, of which the largest is judged.
+	Size Sizes `mapstructure:"size"`
 	// Iters is the number of timed iterations; their median is the result.
 	Iters int `mapstructure:"iters"`
 	// Warmup is the number of untimed iterations before them.

@@ -29,7 +29,7 @@ func settings() []setting {
 		{"gate.min.broadcast", "0", bandwidth()},
 		{"gate.min.reduce", "0", bandwidth()},
 		{"gate.min.sendrecv", "0", bandwidth()},
-		{"gate.size", "16M", size(4, 64<<30)},
+		{"gate.size", "16M", sizes(4, 64<<30)},
 		{"gate.iters", "20", count(1, 10_000)},
 		{"gate.warmup", "2", count(1, 1_000)},
 		{"gate.time", "3s", duration(100*time.Millisecond, time.Hour)},
