@@ -114,11 +114,7 @@ type job struct {
 // submit hands a script to sbatch, its output in a file of its own.
 func (l lab) submit(script string, flags ...string) job {
 	l.t.Helper()
-	// Below /tmp, which all hosts of a lab share, and open to the user.
-	dir, err := os.MkdirTemp("", "preflight-e2e-")
-	require.NoError(l.t, err)
-	l.t.Cleanup(func() { require.NoError(l.t, os.RemoveAll(dir)) })
-	require.NoError(l.t, os.Chmod(dir, 0o777))
+	dir := open(l.t)
 	path := filepath.Join(dir, "job.sh")
 	require.NoError(l.t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755))
 	args := append([]string{"sbatch", "--parsable", "--output", dir + "/out", "--chdir", dir}, flags...)
