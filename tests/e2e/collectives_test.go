@@ -15,20 +15,20 @@ import (
 	"slurm-preflight/internal/report"
 )
 
-// open makes a directory below /tmp, which all hosts of a lab share, for every user.
-func open(t *testing.T) string {
-	t.Helper()
+// directory makes a directory below /tmp, which all hosts of a lab share, open to every user.
+func (l lab) directory() string {
+	l.t.Helper()
 	dir, err := os.MkdirTemp("", "preflight-e2e-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o777))
+	require.NoError(l.t, err)
+	l.t.Cleanup(func() { require.NoError(l.t, os.RemoveAll(dir)) })
+	require.NoError(l.t, os.Chmod(dir, 0o777))
 	return dir
 }
 
 // gate runs a gate before a program that does nothing, on all four nodes.
 func (l lab) gate(spec string) (ran, report.Gate) {
 	l.t.Helper()
-	path := filepath.Join(open(l.t), "gate.json")
+	path := filepath.Join(l.directory(), "gate.json")
 	r := l.run("srun", "-N4", "--nccl-validate="+spec+",report="+path, "true")
 	return r, l.report(path)
 }
@@ -77,7 +77,7 @@ func TestSweepJudgesItsLargestSize(t *testing.T) {
 	require.Zero(t, r.code, r.err)
 	require.Len(t, gate.Results, 6)
 	for i, result := range gate.Results {
-		require.EqualValues(t, []int64{64, 16 << 10, 4 << 20}[i%3], result.Bytes)
+		require.Equal(t, []int64{64, 16 << 10, 4 << 20}[i%3], result.Bytes)
 		require.Equal(t, i%3 < 2, result.Swept)
 	}
 	require.Less(t, gate.Results[0].BusbwGBps, 0.02)
@@ -93,12 +93,12 @@ func TestSweepJudgesItsLargestSize(t *testing.T) {
 }
 
 // shim builds a libhostccl with one wrong element in all that a rank receives.
-func shim(t *testing.T, rank int) string {
-	t.Helper()
-	path := filepath.Join(open(t), "libshim.so")
+func (l lab) shim(rank int) string {
+	l.t.Helper()
+	path := filepath.Join(l.directory(), "libshim.so")
 	output, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-DRANK="+strconv.Itoa(rank),
 		`-DTARGET="/opt/slurm-preflight/lib/libhostccl.so"`, "-o", path, filepath.Join("..", "shim", "shim.c")).CombinedOutput()
-	require.NoError(t, err, string(output))
+	require.NoError(l.t, err, string(output))
 	return path
 }
 
@@ -111,7 +111,7 @@ func TestOneWrongElementStopsTheJobAndNamesItsRank(t *testing.T) {
 		{2, []string{"allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "sendrecv"}},
 		{0, []string{"reduce"}}, // whose root alone receives
 	} {
-		l.must("set", "gate.host_lib="+shim(t, defect.rank))
+		l.must("set", "gate.host_lib="+l.shim(defect.rank))
 		rank := "rank " + strconv.Itoa(defect.rank)
 		node := "n" + strconv.Itoa(defect.rank+1)
 		r, gate := l.gate(strings.Join(defect.ops, ",") + ",size=1M,min=0")

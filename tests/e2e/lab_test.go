@@ -114,7 +114,7 @@ type job struct {
 // submit hands a script to sbatch, its output in a file of its own.
 func (l lab) submit(script string, flags ...string) job {
 	l.t.Helper()
-	dir := open(l.t)
+	dir := l.directory()
 	path := filepath.Join(dir, "job.sh")
 	require.NoError(l.t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755))
 	args := append([]string{"sbatch", "--parsable", "--output", dir + "/out", "--chdir", dir}, flags...)
