@@ -1,6 +1,7 @@
 package collectives
 
 import (
+	"fmt"
 	"time"
 
 	"slurm-preflight/internal/config"
@@ -12,16 +13,20 @@ type GBps = config.GBps
 // ElementBytes is the size of one float32, the type that the gate measures with.
 const ElementBytes = 4
 
-// Bandwidth gives the algorithm and the bus bandwidth of one operation over
-// bytes per rank that took d. The formulas are those of nccl-tests
-// (doc/PERFORMANCE.md): for an all-reduce algbw = bytes/time and
-// busbw = algbw * 2(n-1)/n. Both are 0 where nothing was measured, and busbw is
-// 0 for a single rank, which moves nothing over a link.
+// blockBytes is what nccl-tests rounds the blocks of a message down to.
+const blockBytes = 16
+
+// Bandwidth gives the algorithm and the bus bandwidth of one operation over a
+// message of bytes that took d, by the formulas of nccl-tests: algbw is the
+// message, rounded as Count rounds it, over the time, and busbw is that times
+// the factor that makes it comparable with the slowest link whatever the number
+// of ranks. Both are 0 where nothing was measured.
 func (op Op) Bandwidth(bytes int64, ranks int, d time.Duration) (algbw, busbw GBps) {
-	if d <= 0 || ranks < 1 || bytes <= 0 {
+	_, actual, err := op.Count(bytes, ranks)
+	if err != nil || d <= 0 {
 		return 0, 0
 	}
-	algbw = GBps(float64(bytes) / d.Seconds() / 1e9)
+	algbw = GBps(float64(actual) / d.Seconds() / 1e9)
 	return algbw, algbw * GBps(op.busFactor(ranks))
 }
 
@@ -31,14 +36,33 @@ func (op Op) busFactor(ranks int) float64 {
 	switch op {
 	case AllReduce:
 		return 2 * (n - 1) / n
+	case AllGather, ReduceScatter, AllToAll:
+		return (n - 1) / n
+	case Broadcast, Reduce, SendRecv:
+		return 1
 	default:
 		return 0
 	}
 }
 
-// Count gives the number of float32 elements per rank for a message of bytes,
-// rounded down as nccl-tests does, and the bytes that they really have.
-func (op Op) Count(bytes int64) (elements int, actual int64) {
-	elements = int(bytes / ElementBytes)
-	return elements, int64(elements) * ElementBytes
+// Count gives the number of float32 elements that the library is called with
+// for a message of bytes, and the bytes that the message then really has. A
+// message of blocks, one for each rank, is called with the elements of one
+// block, rounded down to 16 bytes; all others with the whole message.
+func (op Op) Count(bytes int64, ranks int) (elements int, actual int64, err error) {
+	blocks, unit := int64(1), int64(ElementBytes)
+	if op.inBlocks() {
+		blocks, unit = int64(ranks), blockBytes
+	}
+	if ranks < 1 || bytes < unit*blocks {
+		return 0, 0, fmt.Errorf("%s: a message of %d bytes is too small for %d ranks: at least %d bytes are needed",
+			op, bytes, ranks, unit*blocks)
+	}
+	block := bytes / blocks / unit * unit
+	return int(block / ElementBytes), block * blocks, nil
+}
+
+// inBlocks reports that the message has one block for each rank.
+func (op Op) inBlocks() bool {
+	return op == AllGather || op == ReduceScatter || op == AllToAll
 }

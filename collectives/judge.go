@@ -4,7 +4,7 @@ import "slurm-preflight/internal/report"
 
 // Judge gives the verdict over a finished measurement: wrong results are never
 // fit, a bandwidth below its floor is not, and without a floor nothing is said.
-// The worst result decides.
+// The worst result decides; of a sweep, the largest size alone has a bandwidth to judge.
 func Judge(results []report.Result) report.Verdict {
 	verdict := report.Untestable
 	for _, result := range results {
@@ -17,7 +17,7 @@ func judgeOne(result report.Result) report.Verdict {
 	switch {
 	case !result.Correct:
 		return report.Fail
-	case result.Ranks < 2:
+	case result.Ranks < 2, result.Swept:
 		return report.Untestable
 	case result.FloorGBps <= 0:
 		return report.Unjudged

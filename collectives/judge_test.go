@@ -20,6 +20,7 @@ func TestJudge(t *testing.T) {
 	unjudged := with(func(r *report.Result) { r.FloorGBps = 0 })
 	wrong := with(func(r *report.Result) { r.FloorGBps, r.Correct = 0, false })
 	alone := with(func(r *report.Result) { r.Ranks, r.BusbwGBps = 1, 0 })
+	swept := with(func(r *report.Result) { r.FloorGBps, r.Swept = 0, true })
 	tests := map[string]struct {
 		results []report.Result
 		want    report.Verdict
@@ -33,6 +34,10 @@ func TestJudge(t *testing.T) {
 		"one of two failed":        {[]report.Result{good, slow}, report.Fail},
 		"one of two not judged":    {[]report.Result{good, unjudged}, report.Unjudged},
 		"failed beside not judged": {[]report.Result{unjudged, slow}, report.Fail},
+		"a sweep at the floor":     {[]report.Result{swept, swept, good}, report.Pass},
+		"a sweep below the floor":  {[]report.Result{swept, slow}, report.Fail},
+		"a sweep without a floor":  {[]report.Result{swept, unjudged}, report.Unjudged},
+		"wrong in a sweep":         {[]report.Result{with(func(r *report.Result) { r.Swept, r.Correct = true, false }), good}, report.Fail},
 		"nothing measured":         {nil, report.Untestable},
 	}
 	for name, test := range tests {

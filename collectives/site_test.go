@@ -95,7 +95,7 @@ func TestDemand(t *testing.T) {
 			require.Equal(t, []collectives.Op{collectives.AllReduce}, demand.Spec.Ops)
 			gate := demand.Config.Gate
 			floor, _ := gate.Min.Of(string(collectives.AllReduce))
-			require.Equal(t, test.want, want{demand.Text, demand.Asked, floor, gate.OnFail, gate.Size, demand.Notes})
+			require.Equal(t, test.want, want{demand.Text, demand.Asked, floor, gate.OnFail, gate.Size.Max, demand.Notes})
 		})
 	}
 }

@@ -31,6 +31,13 @@ func TestParseSpec(t *testing.T) {
 			text: "min=0.08,allreduce", ops: allReduce,
 			layer: config.Layer{entry("gate.min.allreduce", "0.08")},
 		},
+		"several, each with the floor": {
+			text: "all_gather,min=3,sendrecv", ops: []collectives.Op{collectives.AllGather, collectives.SendRecv},
+			layer: config.Layer{entry("gate.min.allgather", "3"), entry("gate.min.sendrecv", "3")},
+		},
+		"a sweep": {
+			text: "allreduce,size=1M:1G:4", ops: allReduce, layer: config.Layer{entry("gate.size", "1M:1G:4")},
+		},
 		"every setting": {
 			text: "allreduce,size=1G,iters=50,timeout=2m,on-fail=warn,backend=host", ops: allReduce,
 			layer: config.Layer{
@@ -53,10 +60,12 @@ func TestParseSpec(t *testing.T) {
 }
 
 func TestParseSpecRefuses(t *testing.T) {
-	const known = `known: allreduce, off, backend=, iters=, min=, on-fail=, report=, size=, timeout=`
+	const ops = `allreduce, allgather, reducescatter, alltoall, broadcast, reduce, sendrecv`
+	const known = `known: ` + ops + `, off, backend=, iters=, min=, on-fail=, report=, size=, timeout=`
 	tests := map[string]struct{ text, says string }{
 		"nothing":            {"", `--nccl-validate is empty: name a collective, such as allreduce, or off`},
 		"a typing error":     {"alreduce", `unknown collective or setting "alreduce": did you mean "allreduce"? (` + known + `)`},
+		"its nearest":        {"reduce_scater", `unknown collective or setting "reduce_scater": did you mean "reducescatter"? (` + known + `)`},
 		"swapped letters":    {"allerduce", `unknown collective or setting "allerduce": did you mean "allreduce"? (` + known + `)`},
 		"nothing like it":    {"qsub", `unknown collective or setting "qsub"; ` + known},
 		"wrong setting":      {"allreduce,sise=1G", `unknown setting "sise": did you mean "size"? (` + known + `)`},
@@ -64,7 +73,7 @@ func TestParseSpecRefuses(t *testing.T) {
 		"no value":           {"allreduce,size", `setting "size" needs a value: size=…`},
 		"value of an op":     {"allreduce=400", `"allreduce=400": collective allreduce takes no value; its floor is set with min=GB/s`},
 		"no key":             {"allreduce,=4", `unknown setting ""; ` + known},
-		"settings only":      {"size=1G", `--nccl-validate names no collective: add one of allreduce`},
+		"settings only":      {"size=1G", `--nccl-validate names no collective: add one of ` + ops},
 		"off and more":       {"off,allreduce", `"off" stands alone: remove it, or all the other words`},
 		"off and a setting":  {"size=1G,off", `"off" stands alone: remove it, or all the other words`},
 		"a collective twice": {"allreduce,all_reduce", `"all_reduce": allreduce is given twice`},
@@ -83,9 +92,10 @@ func TestParseSpecRefuses(t *testing.T) {
 		"not a number":       {"allreduce,min=NaN", `"min=NaN": expected GB/s as a plain number from 0 to 100000, such as 400 or 0.08`},
 		"endless floor":      {"allreduce,min=Inf", `"min=Inf": expected GB/s as a plain number from 0 to 100000, such as 400 or 0.08`},
 		"floor with a unit":  {"allreduce,min=400GB/s", `"min=400GB/s": expected GB/s as a plain number from 0 to 100000, such as 400 or 0.08`},
-		"unknown unit":       {"allreduce,size=16X", `"size=16X": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`},
-		"overflow":           {"allreduce,size=99999999999999999999G", `"size=99999999999999999999G": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`},
-		"wrapped overflow":   {"allreduce,size=17179869185G", `"size=17179869185G": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`},
+		"unknown unit":       {"allreduce,size=16X", `"size=16X": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
+		"overflow":           {"allreduce,size=99999999999999999999G", `"size=99999999999999999999G": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
+		"wrapped overflow":   {"allreduce,size=17179869185G", `"size=17179869185G": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
+		"a sweep downwards":  {"allreduce,size=1G:1M", `"size=1G:1M": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`},
 		"no iterations":      {"allreduce,iters=0", `"iters=0": expected a whole number from 1 to 10000`},
 		"part of one":        {"allreduce,iters=1.5", `"iters=1.5": expected a whole number from 1 to 10000`},
 		"time without unit":  {"allreduce,timeout=90", `"timeout=90": expected a time from 1s to 24h with its unit, such as 90s or 2m`},

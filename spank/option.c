@@ -20,7 +20,8 @@ static struct spank_option registered[OPTION_COUNT] = {
 		.name = "nccl-validate",
 		.arginfo = "SPEC",
 		.usage = "[preflight] measure collectives on the job's nodes before it starts, "
-			 "and stop it where they are too slow, e.g. allreduce,min=400 "
+			 "and stop it where they are too slow, e.g. "
+			 "allreduce,alltoall,min=400 "
 			 "(or `off')",
 		.has_arg = 1,
 		.val = 0,

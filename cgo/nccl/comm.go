@@ -69,22 +69,6 @@ func (c *Comm) AsyncError() error {
 	return c.library.failure(call, state, handle)
 }
 
-// AllReduce queues the sum over all ranks of count float32 values on a stream.
-// send and recv may be the same address. Both must stay until the stream is
-// past the operation or Abort has returned.
-func (c *Comm) AllReduce(send, recv uintptr, count int, stream uintptr) error {
-	if c.closed.Load() {
-		return ErrClosed
-	}
-	if count < 0 {
-		return fmt.Errorf("allreduce of %d elements is not possible", count)
-	}
-	handle := c.handle()
-	result := C.nccl_all_reduce(C.uintptr_t(c.library.call.allReduce),
-		C.uintptr_t(send), C.uintptr_t(recv), C.size_t(count), handle, C.uintptr_t(stream))
-	return c.library.failure("ncclAllReduce", result, handle)
-}
-
 // Abort ends the communicator at once, whatever state it is in.
 func (c *Comm) Abort() error {
 	if c.closed.Swap(true) {

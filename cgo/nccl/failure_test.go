@@ -2,6 +2,7 @@ package nccl_test
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,6 +22,19 @@ const (
 	noticeLimit = 2 * time.Second
 	rounds      = 20
 )
+
+// everyOperation is each operation with each of the sizes.
+func everyOperation() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for name := range operations {
+			for _, size := range sizes {
+				if !yield(name, size) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // sizes are few elements, where a message is one write, and many, where a
 // death finds sends and receives half done.
@@ -51,13 +65,13 @@ func without(ranks []*process, victim int) []*process {
 }
 
 func TestKilledPeerIsNamedAndAbortReturns(t *testing.T) {
-	for round := range rounds {
-		t.Run(fmt.Sprint(round), func(t *testing.T) {
+	for name, size := range everyOperation() {
+		t.Run(fmt.Sprintf("%s %d", name, size), func(t *testing.T) {
 			ranks := startRanks(t, 3)
 			connect("world", ranks)
-			all(ranks, "busy world %d", sizes[round%len(sizes)])
+			all(ranks, "busy world %s %d", name, size)
 			randomMoment()
-			victim := round % len(ranks)
+			victim := rand.IntN(len(ranks))
 			require.NoError(t, ranks[victim].command.Process.Kill())
 			survivors := without(ranks, victim)
 			for _, rank := range survivors {
@@ -75,13 +89,13 @@ func TestKilledPeerIsNamedAndAbortReturns(t *testing.T) {
 }
 
 func TestStoppedPeerDelaysNeitherPollNorAbort(t *testing.T) {
-	for round := range rounds {
-		t.Run(fmt.Sprint(round), func(t *testing.T) {
+	for name, size := range everyOperation() {
+		t.Run(fmt.Sprintf("%s %d", name, size), func(t *testing.T) {
 			ranks := startRanks(t, 3)
 			connect("world", ranks)
-			all(ranks, "busy world %d", sizes[round%len(sizes)])
+			all(ranks, "busy world %s %d", name, size)
 			randomMoment()
-			victim := round % len(ranks)
+			victim := rand.IntN(len(ranks))
 			require.NoError(t, ranks[victim].command.Process.Signal(syscall.SIGSTOP))
 			survivors := without(ranks, victim)
 			time.Sleep(100 * time.Millisecond)
@@ -92,38 +106,46 @@ func TestStoppedPeerDelaysNeitherPollNorAbort(t *testing.T) {
 }
 
 func TestStoppedPeerBecomesAnErrorAfterTheTimeLimit(t *testing.T) {
-	ranks := startRanks(t, 3, "HOSTCCL_TIMEOUT=1.5")
-	connect("world", ranks)
-	all(ranks, "busy world 100000")
-	require.NoError(t, ranks[1].command.Process.Signal(syscall.SIGSTOP))
-	survivors := without(ranks, 1)
-	start := time.Now()
-	for _, rank := range survivors {
-		rank.send("fail world")
+	for name := range operations {
+		t.Run(name, func(t *testing.T) {
+			ranks := startRanks(t, 3, "HOSTCCL_TIMEOUT=1.5")
+			connect("world", ranks)
+			all(ranks, "busy world %s 100000", name)
+			require.NoError(t, ranks[1].command.Process.Signal(syscall.SIGSTOP))
+			survivors := without(ranks, 1)
+			start := time.Now()
+			for _, rank := range survivors {
+				rank.send("fail world")
+			}
+			for _, rank := range survivors {
+				require.Contains(t, rank.answer(10*time.Second), "(code 6)")
+			}
+			require.Greater(t, time.Since(start), time.Second)
+			abortAll(t, survivors)
+		})
 	}
-	for _, rank := range survivors {
-		require.Contains(t, rank.answer(10*time.Second), "(code 6)")
-	}
-	require.Greater(t, time.Since(start), time.Second)
-	abortAll(t, survivors)
 }
 
 func TestAbortTellsTheOthers(t *testing.T) {
-	ranks := startRanks(t, 3)
-	connect("world", ranks)
-	all(ranks, "busy world 20000")
-	abortAll(t, ranks[:1])
-	for _, rank := range ranks[1:] {
-		require.Contains(t, rank.do("fail world"), "aborted the communicator")
+	for name := range operations {
+		t.Run(name, func(t *testing.T) {
+			ranks := startRanks(t, 3)
+			connect("world", ranks)
+			all(ranks, "busy world %s 20000", name)
+			abortAll(t, ranks[:1])
+			for _, rank := range ranks[1:] {
+				require.Contains(t, rank.do("fail world"), "aborted the communicator")
+			}
+			abortAll(t, ranks[1:])
+		})
 	}
-	abortAll(t, ranks[1:])
 }
 
 func TestLeavingInGoodOrderIsNoError(t *testing.T) {
 	for range 5 {
 		ranks := startRanks(t, 3)
 		connect("world", ranks)
-		all(ranks, "reduce world 1000")
+		all(ranks, "run world allreduce 1000")
 		// The rank with the rendezvous goes first, and at once so does its process.
 		ranks[0].send("leave world")
 		require.NoError(t, ranks[0].command.Wait())
@@ -138,7 +160,7 @@ func TestDestroyRightAfterTheLastOperation(t *testing.T) {
 	ranks := startRanks(t, 4)
 	connect("world", ranks)
 	for _, rank := range ranks {
-		rank.send("reduce world 300007")
+		rank.send("run world allreduce 300007")
 		rank.send("destroy world")
 	}
 	for _, rank := range ranks {
@@ -248,7 +270,7 @@ func descriptors(t *testing.T, p *process) int {
 func TestThreadsOfTheLibraryBlockSIGPIPE(t *testing.T) {
 	ranks := startRanks(t, 2)
 	connect("world", ranks)
-	all(ranks, "reduce world 10")
+	all(ranks, "run world allreduce 10")
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", ranks[0].command.Process.Pid))
 	require.NoError(t, err)
 	seen := 0

@@ -27,7 +27,9 @@ type functions struct {
 	getVersion, getUniqueID, initRank    uintptr
 	destroy, abort                       uintptr
 	getAsyncError, getErrorString        uintptr
-	allReduce                            uintptr
+	allReduce, allGather, reduceScatter  uintptr
+	broadcast, reduce                    uintptr
+	groupStart, groupEnd, send, recv     uintptr
 	initRankConfig, finalize, getLastErr uintptr
 }
 
@@ -54,6 +56,14 @@ func Open(path string) (*Library, error) {
 		"ncclCommGetAsyncError": &l.call.getAsyncError,
 		"ncclGetErrorString":    &l.call.getErrorString,
 		"ncclAllReduce":         &l.call.allReduce,
+		"ncclAllGather":         &l.call.allGather,
+		"ncclReduceScatter":     &l.call.reduceScatter,
+		"ncclBroadcast":         &l.call.broadcast,
+		"ncclReduce":            &l.call.reduce,
+		"ncclGroupStart":        &l.call.groupStart,
+		"ncclGroupEnd":          &l.call.groupEnd,
+		"ncclSend":              &l.call.send,
+		"ncclRecv":              &l.call.recv,
 	})
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func TestOpenRefusesAnotherLibrary(t *testing.T) {
 	_, err := nccl.Open("libc.so.6")
 	var missing *dl.SymbolError
 	require.ErrorAs(t, err, &missing)
-	require.Equal(t, "ncclAllReduce", missing.Symbol)
+	require.Equal(t, "ncclAllGather", missing.Symbol)
 }
 
 func TestVersionAndPath(t *testing.T) {
@@ -65,7 +65,7 @@ func TestBlockingInitWhereThereIsNoOther(t *testing.T) {
 		require.Equal(t, "ok ", rank.answer(rankLimit))
 	}
 	all(ranks, "status world") // ready without waiting
-	all(ranks, "reduce world 1000")
+	all(ranks, "run world allreduce 1000")
 	all(ranks, "destroy world")
 }
 
@@ -81,19 +81,28 @@ func TestClosedCommunicator(t *testing.T) {
 	require.ErrorAs(t, comm.AllReduce(1, 1, 1, 0), &refused, "not initialised yet")
 	require.Equal(t, 4, refused.Code)
 	require.NoError(t, comm.Abort())
-	for _, err := range []error{comm.AsyncError(), comm.AllReduce(1, 1, 1, 0), comm.Abort(), comm.Destroy()} {
+	for _, err := range []error{
+		comm.AsyncError(), comm.Abort(), comm.Destroy(),
+		comm.AllReduce(1, 1, 1, 0), comm.AllGather(1, 1, 1, 0), comm.ReduceScatter(1, 1, 1, 0), comm.Broadcast(1, 1, 1, 0, 0),
+		comm.Reduce(1, 1, 1, 0, 0), comm.AllToAll(1, 1, 1, 2, 0), comm.SendRecv(1, 0, 1, 0, 1, 0),
+	} {
 		require.ErrorIs(t, err, nccl.ErrClosed)
 	}
 }
 
-func TestBlockingGroupFromC(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "group")
-	directory := filepath.Dir(library)
-	output, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-I../hostccl/lib", "-o", program,
-		"testdata/group.c", "-L"+directory, "-Wl,-rpath,"+directory, "-lhostccl").CombinedOutput()
-	require.NoError(t, err, string(output))
-	ctx, cancel := context.WithTimeout(t.Context(), rankLimit)
-	defer cancel()
-	output, err = exec.CommandContext(ctx, program).CombinedOutput()
-	require.NoError(t, err, string(output))
+// Programs in C that drive several ranks from one thread.
+func TestGroupsFromC(t *testing.T) {
+	for _, name := range []string{"group", "messages"} {
+		t.Run(name, func(t *testing.T) {
+			program := filepath.Join(t.TempDir(), name)
+			directory := filepath.Dir(library)
+			output, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-I../hostccl/lib", "-o", program,
+				"testdata/"+name+".c", "-L"+directory, "-Wl,-rpath,"+directory, "-lhostccl").CombinedOutput()
+			require.NoError(t, err, string(output))
+			ctx, cancel := context.WithTimeout(t.Context(), rankLimit)
+			defer cancel()
+			output, err = exec.CommandContext(ctx, program).CombinedOutput()
+			require.NoError(t, err, string(output))
+		})
+	}
 }

@@ -20,6 +20,7 @@ typedef struct {
 _Static_assert(sizeof(config) == 24, "ncclConfig_t of 2.14 has 24 bytes");
 
 enum { float32 = 7, sum = 0 };
+enum { success = 0, in_progress = 7 };
 
 static unique_id id_of(const char *bytes)
 {
@@ -77,4 +78,76 @@ int nccl_all_reduce(uintptr_t function, uintptr_t send, uintptr_t recv, size_t c
 {
 	return ((int (*)(const void *, void *, size_t, int, int, void *, void *))function)(
 		(const void *)send, (void *)recv, count, float32, sum, comm, (void *)stream);
+}
+
+int nccl_all_gather(uintptr_t function, uintptr_t send, uintptr_t recv, size_t count, void *comm, uintptr_t stream)
+{
+	return ((int (*)(const void *, void *, size_t, int, void *, void *))function)(
+		(const void *)send, (void *)recv, count, float32, comm, (void *)stream);
+}
+
+int nccl_reduce_scatter(uintptr_t function, uintptr_t send, uintptr_t recv, size_t count, void *comm, uintptr_t stream)
+{
+	return nccl_all_reduce(function, send, recv, count, comm, stream); // of the same type
+}
+
+int nccl_broadcast(uintptr_t function, uintptr_t send, uintptr_t recv, size_t count, int root, void *comm, uintptr_t stream)
+{
+	return ((int (*)(const void *, void *, size_t, int, int, void *, void *))function)(
+		(const void *)send, (void *)recv, count, float32, root, comm, (void *)stream);
+}
+
+int nccl_reduce(uintptr_t function, uintptr_t send, uintptr_t recv, size_t count, int root, void *comm, uintptr_t stream)
+{
+	return ((int (*)(const void *, void *, size_t, int, int, int, void *, void *))function)(
+		(const void *)send, (void *)recv, count, float32, sum, root, comm, (void *)stream);
+}
+
+// A message either way; ncclSend and ncclRecv have the same type but for a const.
+static int message(uintptr_t function, uintptr_t memory, size_t count, int peer, void *comm, uintptr_t stream)
+{
+	return ((int (*)(void *, size_t, int, int, void *, void *))function)(
+		(void *)memory, count, float32, peer, comm, (void *)stream);
+}
+
+static int good(int result)
+{
+	return result == success || result == in_progress;
+}
+
+static int start(nccl_messages functions)
+{
+	return ((int (*)(void))functions.group_start)();
+}
+
+// Closes a group, which must happen whatever came before. The first failure counts.
+static int end(nccl_messages functions, int result)
+{
+	int ended = ((int (*)(void))functions.group_end)();
+	return good(result) ? ended : result;
+}
+
+int nccl_all_to_all(nccl_messages functions, uintptr_t send, uintptr_t recv, size_t count, int ranks, void *comm, uintptr_t stream)
+{
+	size_t block = count * sizeof(float);
+	int result = start(functions);
+	if (!good(result))
+		return result;
+	for (int peer = 0; peer < ranks && good(result); peer++) {
+		result = message(functions.send, send + block * (size_t)peer, count, peer, comm, stream);
+		if (good(result))
+			result = message(functions.recv, recv + block * (size_t)peer, count, peer, comm, stream);
+	}
+	return end(functions, result);
+}
+
+int nccl_send_recv(nccl_messages functions, uintptr_t send, int to, uintptr_t recv, int from, size_t count, void *comm, uintptr_t stream)
+{
+	int result = start(functions);
+	if (!good(result))
+		return result;
+	result = message(functions.send, send, count, to, comm, stream);
+	if (good(result))
+		result = message(functions.recv, recv, count, from, comm, stream);
+	return end(functions, result);
 }

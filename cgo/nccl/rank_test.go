@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -91,11 +89,11 @@ func (r *rank) command(name string, args []string) (string, error) {
 		return "", m.await(func(err error) bool { return err != nil && !errors.Is(err, nccl.ErrInProgress) })
 	case "status":
 		return "", m.comm.AsyncError()
-	case "reduce":
-		return "", r.reduce(m, atoi(args[1]))
+	case "run":
+		return "", r.check(m, operations[args[1]], atoi(args[2]))
 	case "busy":
 		m.stop, m.done = make(chan struct{}), make(chan busyReport, 1)
-		go func() { m.done <- r.keepBusy(m, atoi(args[1])) }()
+		go func() { m.done <- r.keepBusy(m, operations[args[1]], atoi(args[2])) }()
 		return "", nil
 	case "abort":
 		return m.abort()
@@ -137,49 +135,6 @@ func (m *member) await(wanted func(error) bool) error {
 	}
 }
 
-// value is what a rank contributes: small integers, whose sums are exact.
-func value(rank, index int) float32 { return float32((rank + 1) * (index%101 + 1)) }
-
-// reduce runs two sums, out of place and in place, and checks every element.
-func (r *rank) reduce(m *member, count int) error {
-	send, err := r.device.Alloc(4 * count)
-	if err != nil {
-		return err
-	}
-	recv, err := r.device.Alloc(4 * count)
-	if err != nil {
-		return err
-	}
-	stream, err := r.device.NewStream()
-	if err != nil {
-		return err
-	}
-	data := make([]byte, 4*count)
-	for i := range count {
-		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(value(m.rank, i)))
-	}
-	err = errors.Join(
-		r.device.Upload(send, data),
-		m.comm.AllReduce(send, recv, count, stream),
-		m.comm.AllReduce(recv, recv, count, stream),
-		r.finish(m, stream),
-		r.device.Download(data, recv),
-		r.device.FreeStream(stream), r.device.Free(send), r.device.Free(recv))
-	if err != nil {
-		return err
-	}
-	for i := range count {
-		want := float32(0)
-		for other := range m.size {
-			want += value(other, i) * float32(m.size)
-		}
-		if got := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])); got != want {
-			return fmt.Errorf("element %d is %v, want %v", i, got, want)
-		}
-	}
-	return nil
-}
-
 // finish polls stream and communicator alternately, as NCCL's protocol wants.
 func (r *rank) finish(m *member, stream uintptr) error {
 	for deadline := time.Now().Add(rankLimit); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
@@ -195,18 +150,17 @@ func (r *rank) finish(m *member, stream uintptr) error {
 
 // keepBusy queues operations, three at a time, until the communicator fails
 // or is closed. It frees nothing: the library may still use the buffers.
-func (r *rank) keepBusy(m *member, count int) (report busyReport) {
-	buffer, err := r.device.Alloc(4 * count)
-	if err != nil {
+func (r *rank) keepBusy(m *member, op operation, count int) (report busyReport) {
+	send, errSend := r.device.Alloc(4 * op.sends(m, count))
+	recv, errRecv := r.device.Alloc(4 * op.receives(m, count))
+	stream, errStream := r.device.NewStream()
+	if err := errors.Join(errSend, errRecv, errStream); err != nil {
 		return busyReport{err: err}
 	}
-	stream, err := r.device.NewStream()
-	if err != nil {
-		return busyReport{err: err}
-	}
+	var err error
 	for {
 		for range 3 {
-			if err := m.comm.AllReduce(buffer, buffer, count, stream); err != nil {
+			if err := op.queue(m, send, recv, count, stream); err != nil {
 				report.err = err
 				return report
 			}

@@ -53,7 +53,7 @@ func TestStrangersAtTheRendezvous(t *testing.T) {
 		rank.ok("init world %s %d %d", id, len(ranks), i)
 	}
 	all(ranks, "wait world")
-	all(ranks, "reduce world 1000")
+	all(ranks, "run world allreduce 1000")
 }
 
 func TestInterfaceChoice(t *testing.T) {

@@ -26,9 +26,11 @@ import (
 
 const gateHelp = `Measure the nodes of the job that this command runs in, now, and print the verdict.
 
-SPEC is what --nccl-validate takes: a comma list of collectives and settings,
-such as allreduce,min=400,size=1G. Without it, what the site's gate.default says
-is measured, or allreduce. Conditions and gate.enforce do not count here.
+SPEC is what --nccl-validate takes: a comma list of collectives (allreduce,
+allgather, reducescatter, alltoall, broadcast, reduce, sendrecv) and settings,
+such as allreduce,alltoall,min=400,size=1M:1G. Without it, what the site's
+gate.default says is measured, or allreduce. Conditions and gate.enforce do not
+count here.
 
 Exit codes: 0 the nodes are fit (or nobody said what fit is), 75 they are not,
 69 the gate could not measure, 64 a bad SPEC, 130 and 143 cancelled.`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 // machine is a node of a fake cluster and what is wrong with it.
 type machine struct {
 	name    string
-	took    time.Duration // of one iteration
-	wrong   int64         // elements that it gets wrong
+	took    time.Duration // of one iteration over a mebibyte or less
+	ranks   int           // 0 stands for 1
+	wrong   int64         // elements that each of its ranks in wrongs gets wrong
+	wrongs  []int         // places of ranks on the node
 	version string
 
 	refuses string         // its library cannot be loaded, for this reason
@@ -112,7 +115,7 @@ func (m machine) supervise(ctx context.Context, id int, nonce string, in *io.Pip
 	if m.dies == protocol.PhaseLaunch {
 		return
 	}
-	node := supervisor.Node{Name: m.name, ID: id, Ranks: 1}
+	node := supervisor.Node{Name: m.name, ID: id, Ranks: max(m.ranks, 1)}
 	_ = supervisor.Run(ctx, node, in, out, nonce, func(_ context.Context, rank int, answers chan<- supervisor.Answer) (supervisor.Process, error) {
 		return m.start(cancel, id, rank, answers), nil
 	})
@@ -123,39 +126,41 @@ type fakeRank struct {
 	machine machine
 	gone    context.CancelFunc
 	rank    int
+	number  int // in the communicator, once it has joined
 	answers chan<- supervisor.Answer
 }
 
-func (m machine) start(gone context.CancelFunc, id, rank int, answers chan<- supervisor.Answer) fakeRank {
-	r := fakeRank{machine: m, gone: gone, rank: rank, answers: answers}
+func (m machine) start(gone context.CancelFunc, id, rank int, answers chan<- supervisor.Answer) *fakeRank {
+	r := &fakeRank{machine: m, gone: gone, rank: rank, answers: answers}
 	if m.refuses != "" {
 		r.fail(protocol.PhaseLoad, m.refuses)
 		return r
 	}
 	hello := &protocol.Hello{Library: protocol.Library{Name: "fake", Path: "/fake.so", Version: m.version}}
-	if id == 0 {
+	if id == 0 && rank == 0 {
 		hello.UID = make([]byte, 128)
 	}
 	r.say(protocol.Message{Hello: hello})
 	return r
 }
 
-func (r fakeRank) say(message protocol.Message) {
+func (r *fakeRank) say(message protocol.Message) {
 	r.answers <- supervisor.Answer{Rank: r.rank, Message: message}
 }
 
-func (r fakeRank) fail(phase protocol.Phase, why string) {
+func (r *fakeRank) fail(phase protocol.Phase, why string) {
 	r.say(protocol.Message{Failed: &protocol.Failed{Phase: phase, Error: why}})
 }
 
-func (r fakeRank) Send(command protocol.Message) error {
+func (r *fakeRank) Send(command protocol.Message) error {
 	phase := protocol.PhaseRun
 	var answer protocol.Message
 	switch {
 	case command.Init != nil:
+		r.number = command.Init.First[0]
 		phase, answer = protocol.PhaseInit, protocol.Message{Ready: &protocol.Ready{}}
 	case command.Run != nil:
-		answer = protocol.Message{Result: &protocol.Result{Median: r.machine.took, Wrong: r.machine.wrong}}
+		answer = protocol.Message{Result: r.result(command.Run)}
 	default:
 		return nil
 	}
@@ -171,7 +176,17 @@ func (r fakeRank) Send(command protocol.Message) error {
 	return nil
 }
 
-func (fakeRank) Kill() {}
+func (r *fakeRank) result(run *protocol.Run) *protocol.Result {
+	took := r.machine.took * time.Duration(max(run.Bytes, 1<<20)) / (1 << 20)
+	result := &protocol.Result{Median: took}
+	if slices.Contains(r.machine.wrongs, r.rank) {
+		result.Wrong = r.machine.wrong
+		result.WrongRanks = []protocol.WrongRank{{Rank: r.number, Elements: r.machine.wrong}}
+	}
+	return result
+}
+
+func (*fakeRank) Kill() {}
 
 // hangs marks a machine whose ranks wait for ever, as ranks do whose peers are gone.
 const hangs protocol.Phase = "hangs"

@@ -31,12 +31,13 @@ type Step interface {
 // Plan is what to measure, and where.
 type Plan struct {
 	// Nodes are the job's nodes in the order of their node ids.
-	Nodes  []string
-	Ops    []collectives.Op
-	Bytes  int64
+	Nodes []string
+	Ops   []collectives.Op
+	// Sizes are the message sizes of each collective in bytes; the last is judged.
+	Sizes  []int64
 	Warmup int
 	Iters  int
-	// Time ends the timed iterations of one collective early.
+	// Time ends the timed iterations of one message early.
 	Time time.Duration
 	// Timeout bounds everything from launch to verdict.
 	Timeout time.Duration
@@ -104,8 +105,12 @@ func (c *conductor) conduct(ctx context.Context, launch func() (Step, error)) er
 	if err != nil {
 		return err
 	}
-	for _, op := range c.plan.Ops {
-		if err := c.measure(ctx, op, ranks); err != nil {
+	messages, err := c.messages(ranks)
+	if err != nil {
+		return err
+	}
+	for i, m := range messages {
+		if err := c.measure(ctx, m, len(messages)-i); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/protocol"
 	"slurm-preflight/internal/report"
 )
@@ -14,13 +13,12 @@ import (
 // libraries load in seconds; joining grows with the number of ranks (NCCL's
 // bootstrap is a ring), and a rank that hangs never comes back.
 const (
-	launchTimeout   = 60 * time.Second
-	joinTimeout     = 30 * time.Second
-	joinPerRank     = 100 * time.Millisecond
-	runTimeout      = 60 * time.Second
-	runPerEstimate  = 4
-	answerGrace     = 4 * time.Second // beyond the ranks' own deadline
-	leastIterations = 3               // a median of fewer is none
+	launchTimeout  = 60 * time.Second
+	joinTimeout    = 30 * time.Second
+	joinPerRank    = 100 * time.Millisecond
+	runTimeout     = 60 * time.Second
+	runPerEstimate = 4
+	answerGrace    = 4 * time.Second // beyond the ranks' own deadline
 )
 
 // greet waits for the supervisors' hellos and compares them.
@@ -67,25 +65,6 @@ func (c *conductor) join(ctx context.Context, hellos map[string]protocol.Message
 	return ranks, err
 }
 
-// measure warms a collective up, then times as many iterations as fit.
-func (c *conductor) measure(ctx context.Context, op collectives.Op, ranks int) error {
-	_, bytes := op.Count(c.plan.Bytes)
-	run := protocol.Run{Op: string(op), Bytes: bytes, Iterations: max(c.plan.Warmup, 1), Timeout: runTimeout}
-	warm, err := c.run(ctx, run, "warm-up of "+string(op))
-	if err != nil {
-		return err
-	}
-	estimate := slowest(warm)
-	run.Iterations = iterations(c.plan.Iters, c.plan.Time, estimate)
-	run.Timeout += runPerEstimate * time.Duration(run.Iterations) * estimate
-	timed, err := c.run(ctx, run, string(op))
-	if err != nil {
-		return err
-	}
-	c.gate.Results = append(c.gate.Results, c.result(op, ranks, run, warm, timed))
-	return nil
-}
-
 func (c *conductor) run(ctx context.Context, run protocol.Run, phase string) (map[string]protocol.Result, error) {
 	run.Timeout = remaining(ctx, run.Timeout)
 	if err := c.out.Send(protocol.Message{Run: &run}); err != nil {
@@ -104,43 +83,6 @@ func (c *conductor) run(ctx context.Context, run protocol.Run, phase string) (ma
 		results[node] = *message.Result
 	}
 	return results, nil
-}
-
-// result makes the report's row: the slowest rank decides.
-func (c *conductor) result(op collectives.Op, ranks int, run protocol.Run, warm, timed map[string]protocol.Result) report.Result {
-	took := slowest(timed)
-	algbw, busbw := op.Bandwidth(run.Bytes, ranks, took)
-	floor, source := c.plan.Floor(op)
-	result := report.Result{
-		Op: string(op), Scope: report.ScopeJob, Nodes: c.plan.Nodes, Ranks: ranks, Bytes: run.Bytes, Iters: run.Iterations,
-		Seconds: took.Seconds(), AlgbwGBps: float64(algbw), BusbwGBps: float64(busbw),
-		FloorGBps: float64(floor), FloorSource: source, Correct: true,
-	}
-	for _, node := range c.plan.Nodes {
-		_, seen := op.Bandwidth(run.Bytes, ranks, timed[node].Median)
-		result.NodeBusbwGBps = append(result.NodeBusbwGBps, float64(seen))
-		if wrong := warm[node].Wrong + timed[node].Wrong; wrong > 0 {
-			result.Correct = false
-			c.suspect(node, protocol.PhaseRun, fmt.Sprintf("%d elements of %s were wrong", wrong, op))
-		}
-	}
-	return result
-}
-
-func slowest(results map[string]protocol.Result) time.Duration {
-	var longest time.Duration
-	for _, result := range results {
-		longest = max(longest, result.Median)
-	}
-	return longest
-}
-
-// iterations is how many of wanted fit into limit.
-func iterations(wanted int, limit, estimate time.Duration) int {
-	if estimate <= 0 {
-		return wanted
-	}
-	return min(wanted, max(int(limit/estimate), leastIterations))
 }
 
 // remaining cuts a phase's time to what the whole gate has left, less the time

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 
 	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/conductor"
@@ -71,9 +72,12 @@ func (r Request) measure(ctx context.Context, job slurm.Job, gate *report.Gate) 
 	nonce := rand.Text()
 	settings := r.Config.Gate
 	plan := conductor.Plan{
-		Nodes: job.Nodes, Ops: r.Spec.Ops, Bytes: int64(settings.Size),
+		Nodes: job.Nodes, Ops: r.Spec.Ops,
 		Warmup: settings.Warmup, Iters: settings.Iters, Time: settings.Time, Timeout: settings.Timeout,
 		Floor: r.floor,
+	}
+	for _, size := range settings.Size.List() {
+		plan.Sizes = append(plan.Sizes, int64(size))
 	}
 	step := slurm.Step{JobID: job.ID, Nodes: len(job.Nodes), Command: r.worker(nonce)}
 	conductor.Run(ctx, plan, gate, nonce, r.Log, func() (conductor.Step, error) { return step.Launch() })
@@ -135,7 +139,7 @@ func (r Request) settle(ctx context.Context, gate *report.Gate) {
 	switch gate.Verdict {
 	case report.Pass:
 	case report.Unjudged:
-		gate.Reason = "no floor is set: gate.min.<collective>= or min= would set one"
+		gate.Reason = unjudged(gate.Results)
 	case report.Untestable:
 		gate.Reason = "one rank alone moves nothing over a network"
 	case report.Fail:
@@ -163,6 +167,26 @@ func (r Request) runsUnmeasured() bool {
 		return !r.Asked
 	}
 	return r.Config.Gate.OnError == config.OnErrorRun
+}
+
+// unjudged names the collectives that have no floor, where others have one.
+func unjudged(results []report.Result) string {
+	var without []string
+	judged := false
+	for _, result := range results {
+		switch {
+		case result.Swept:
+		case result.FloorGBps > 0:
+			judged = true
+		default:
+			without = append(without, result.Op)
+		}
+	}
+	of := ""
+	if judged {
+		of = " for " + strings.Join(without, ", ")
+	}
+	return "no floor is set" + of + ": gate.min.<collective>= or min= would set one"
 }
 
 // Cancelled is the cause of a cancelled context: the exit code that its signal stands for.

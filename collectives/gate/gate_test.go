@@ -96,6 +96,17 @@ func TestFloorNamesItsSource(t *testing.T) {
 	require.Equal(t, collectives.OptionSource, source)
 }
 
+func TestUnjudgedNamesWhatHasNoFloor(t *testing.T) {
+	result := func(op string, floor float64, swept bool) report.Result {
+		return report.Result{Op: op, FloorGBps: floor, Swept: swept}
+	}
+	const how = ": gate.min.<collective>= or min= would set one"
+	require.Equal(t, "no floor is set"+how, unjudged([]report.Result{result("reduce", 0, true), result("reduce", 0, false)}))
+	require.Equal(t, "no floor is set for reduce, alltoall"+how, unjudged([]report.Result{
+		result("allreduce", 0, true), result("allreduce", 1, false), result("reduce", 0, false), result("alltoall", 0, false),
+	}))
+}
+
 func TestJobIDIsANumber(t *testing.T) {
 	r := request(t, "allreduce")
 	r.JobID = "12; true"

@@ -72,8 +72,20 @@ type Run struct {
 type Result struct {
 	// Median is the median time of one iteration.
 	Median time.Duration `json:"median"`
-	// Wrong is the number of elements that differ from the expected sum.
+	// Wrong is the number of received elements that differ from what was expected.
 	Wrong int64 `json:"wrong"`
+	// WrongRanks are the ranks that received them, MaxWrongRanks at most.
+	WrongRanks []WrongRank `json:"wrong_ranks,omitempty"`
+}
+
+// MaxWrongRanks bounds the ranks that a node names: as many as a node has GPUs.
+const MaxWrongRanks = 16
+
+// WrongRank is a rank that received wrong elements.
+type WrongRank struct {
+	// Rank is the rank's number in the communicator.
+	Rank     int   `json:"rank"`
+	Elements int64 `json:"elements"`
 }
 
 // Failed says that a rank could not do what was asked.

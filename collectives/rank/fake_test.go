@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,24 +12,29 @@ import (
 	"slurm-preflight/collectives/rank"
 )
 
-// group is a communicator in memory: it adds up what its ranks bring, and can
-// be told to go wrong.
+// group is a communicator in memory: it makes of what its ranks bring what the
+// operation says, and can be told to go wrong.
 type group struct {
 	size int
 
 	mu      sync.Mutex
-	waiting map[int][]*call // by the operation's number
-	flip    bool            // changes one element of every sum
-	lose    int             // delivers nothing from this operation on; 0 for never
-	stuck   bool            // an operation never ends
-	broken  error           // what Settled reports
+	waiting map[int][]*call                     // by the operation's number
+	spoil   func(c *call, d []byte)             // changes what is delivered to a rank
+	wrong   func(c *call, parts []*call) []byte // delivers in place of the operation
+	lose    int                                 // delivers nothing from this operation on; 0 for never
+	stuck   bool                                // an operation never ends
+	broken  error                               // what Settled reports
 }
 
 // call is one rank's part in one operation.
 type call struct {
 	number     int // counts this rank's operations
+	rank       int
 	send, recv []byte
+	block      int // bytes of the block of one rank
+	from       int // the root, or the rank to receive from
 	stream     *stream
+	deliver    func(c *call, parts []*call) []byte
 }
 
 // arrive completes the operation when the last rank has come.
@@ -47,28 +53,66 @@ func (g *group) arrive(c *call) {
 		return
 	}
 	delete(g.waiting, c.number)
-	sum := make([]float32, len(c.send)/4)
+	slices.SortFunc(parts, func(a, b *call) int { return a.rank - b.rank })
 	for _, part := range parts {
-		for i := range sum {
-			sum[i] += math.Float32frombits(binary.NativeEndian.Uint32(part.send[4*i:]))
+		deliver := part.deliver
+		if g.wrong != nil {
+			deliver = g.wrong
 		}
-	}
-	if g.flip {
-		sum[len(sum)/2]++
-	}
-	for _, part := range parts {
-		for i := range sum {
-			if g.lose == 0 || c.number < g.lose {
-				binary.NativeEndian.PutUint32(part.recv[4*i:], math.Float32bits(sum[i]))
-			}
+		delivered := deliver(part, parts)
+		if g.spoil != nil && len(delivered) > 0 {
+			g.spoil(part, delivered)
+		}
+		if g.lose == 0 || c.number < g.lose {
+			copy(part.recv, delivered)
 		}
 		part.stream.finish()
 	}
 }
 
+// The ways in which data goes.
+
+func sum(_ *call, parts []*call) []byte {
+	total := make([]byte, len(parts[0].send))
+	for i := 0; i < len(total); i += 4 {
+		var element float32
+		for _, part := range parts {
+			element += math.Float32frombits(binary.NativeEndian.Uint32(part.send[i:]))
+		}
+		binary.NativeEndian.PutUint32(total[i:], math.Float32bits(element))
+	}
+	return total
+}
+
+func sumBlock(c *call, parts []*call) []byte { return sum(c, parts)[c.rank*c.block:][:c.block] }
+
+func sumAtRoot(c *call, parts []*call) []byte {
+	if c.rank != c.from {
+		return nil
+	}
+	return sum(c, parts)
+}
+
+func gather(_ *call, parts []*call) (all []byte) {
+	for _, part := range parts {
+		all = append(all, part.send...)
+	}
+	return all
+}
+
+func transpose(c *call, parts []*call) (all []byte) {
+	for _, part := range parts {
+		all = append(all, part.send[c.rank*c.block:][:c.block]...)
+	}
+	return all
+}
+
+func fromOne(c *call, parts []*call) []byte { return slices.Clone(parts[c.from].send) }
+
 // fake is one rank's Library, Communicator and Device.
 type fake struct {
 	group *group
+	rank  int
 
 	mu      sync.Mutex
 	memory  map[uintptr][]byte
@@ -94,7 +138,10 @@ func (f *fake) Info() (protocol.Library, error) { return protocol.Library{Name: 
 
 func (f *fake) UniqueID() ([128]byte, error) { return [128]byte{1}, nil }
 
-func (f *fake) Init([128]byte, int, int) (rank.Communicator, error) { return f, nil }
+func (f *fake) Init(_ [128]byte, _, number int) (rank.Communicator, error) {
+	f.rank = number
+	return f, nil
+}
 
 func (f *fake) Settled() (bool, error) {
 	f.group.mu.Lock()
@@ -102,11 +149,43 @@ func (f *fake) Settled() (bool, error) {
 	return f.group.broken == nil, f.group.broken
 }
 
-func (f *fake) AllReduce(send, recv uintptr, count int, handle uintptr) error {
-	s := f.streams[handle-1]
-	s.begin()
+func (f *fake) AllReduce(send, recv uintptr, count int, stream uintptr) error {
+	return f.call(&call{send: f.at(send, 4*count), recv: f.at(recv, 4*count), deliver: sum}, stream)
+}
+
+func (f *fake) AllGather(send, recv uintptr, count int, stream uintptr) error {
+	return f.call(&call{send: f.at(send, 4*count), recv: f.at(recv, 4*count*f.group.size), block: 4 * count, deliver: gather}, stream)
+}
+
+func (f *fake) ReduceScatter(send, recv uintptr, count int, stream uintptr) error {
+	return f.call(&call{send: f.at(send, 4*count*f.group.size), recv: f.at(recv, 4*count), block: 4 * count, deliver: sumBlock}, stream)
+}
+
+func (f *fake) Broadcast(send, recv uintptr, count, root int, stream uintptr) error {
+	return f.call(&call{send: f.at(send, 4*count), recv: f.at(recv, 4*count), from: root, deliver: fromOne}, stream)
+}
+
+func (f *fake) Reduce(send, recv uintptr, count, root int, stream uintptr) error {
+	return f.call(&call{send: f.at(send, 4*count), recv: f.at(recv, 4*count), from: root, deliver: sumAtRoot}, stream)
+}
+
+func (f *fake) AllToAll(send, recv uintptr, count, ranks int, stream uintptr) error {
+	bytes := 4 * count * ranks
+	return f.call(&call{send: f.at(send, bytes), recv: f.at(recv, bytes), block: 4 * count, deliver: transpose}, stream)
+}
+
+func (f *fake) SendRecv(send uintptr, to int, recv uintptr, from, count int, stream uintptr) error {
+	if to != (f.rank+1)%f.group.size {
+		return errors.New("not to the next rank")
+	}
+	return f.call(&call{send: f.at(send, 4*count), recv: f.at(recv, 4*count), from: from, deliver: fromOne}, stream)
+}
+
+func (f *fake) call(c *call, handle uintptr) error {
 	f.calls++
-	f.group.arrive(&call{number: f.calls, send: f.at(send, 4*count), recv: f.at(recv, 4*count), stream: s})
+	c.number, c.rank, c.stream = f.calls, f.rank, f.streams[handle-1]
+	c.stream.begin()
+	f.group.arrive(c)
 	return nil
 }
 

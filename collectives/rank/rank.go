@@ -14,7 +14,6 @@ import (
 	"io"
 	"time"
 
-	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/protocol"
 )
 
@@ -32,12 +31,25 @@ type Library interface {
 type Communicator interface {
 	// Settled reports that nothing is under way; an error is the group's end.
 	Settled() (bool, error)
-	// AllReduce enqueues the sum of count float32 values on the stream.
-	AllReduce(send, recv uintptr, count int, stream uintptr) error
+	Operations
 	// Abort ends whatever is under way, in all states.
 	Abort() error
 	// Destroy leaves the group in peace.
 	Destroy() error
+}
+
+// Operations enqueue one collective on a stream; count is that of NCCL's
+// function, in float32 values.
+type Operations interface {
+	AllReduce(send, recv uintptr, count int, stream uintptr) error
+	AllGather(send, recv uintptr, count int, stream uintptr) error
+	ReduceScatter(send, recv uintptr, count int, stream uintptr) error
+	Broadcast(send, recv uintptr, count, root int, stream uintptr) error
+	Reduce(send, recv uintptr, count, root int, stream uintptr) error
+	// AllToAll sends each of so many ranks a block of count values, and receives one from each.
+	AllToAll(send, recv uintptr, count, ranks int, stream uintptr) error
+	// SendRecv sends to one rank and receives from another.
+	SendRecv(send uintptr, to int, recv uintptr, from, count int, stream uintptr) error
 }
 
 // Device is the memory that the library works on.
@@ -62,7 +74,7 @@ type rank struct {
 	device  Device
 	comm    Communicator
 	stream  uintptr
-	first   int // this rank's number
+	number  int
 	ranks   int
 	buffers *buffers
 }
@@ -138,8 +150,8 @@ func (r *rank) join(ctx context.Context, init *protocol.Init) error {
 	ctx, cancel := context.WithTimeout(ctx, init.Timeout)
 	defer cancel()
 	var err error
-	r.first, r.ranks = init.First[0], init.Ranks
-	if r.comm, err = r.library.Init([128]byte(init.UID), r.ranks, r.first); err != nil {
+	r.number, r.ranks = init.First[0], init.Ranks
+	if r.comm, err = r.library.Init([128]byte(init.UID), r.ranks, r.number); err != nil {
 		return err
 	}
 	if r.stream, err = r.device.NewStream(); err != nil {
@@ -182,14 +194,4 @@ func (r *rank) leave() error {
 
 func failed(phase protocol.Phase, err error) protocol.Message {
 	return protocol.Message{Failed: &protocol.Failed{Phase: phase, Error: err.Error()}}
-}
-
-// enqueue puts one iteration of op on the stream.
-func (r *rank) enqueue(op collectives.Op, b *buffers) error {
-	switch op {
-	case collectives.AllReduce:
-		return r.comm.AllReduce(b.send, b.recv, b.count, r.stream)
-	default:
-		return fmt.Errorf("this rank cannot measure %q", op)
-	}
 }

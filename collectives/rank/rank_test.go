@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/protocol"
 	"slurm-preflight/collectives/rank"
 )
@@ -47,21 +48,34 @@ func serve(t *testing.T, g *group, commands ...protocol.Message) [][]protocol.Me
 }
 
 func run(bytes int64, timeout time.Duration) protocol.Message {
-	return protocol.Message{Run: &protocol.Run{Op: "allreduce", Bytes: bytes, Iterations: 3, Timeout: timeout}}
+	return runOp(collectives.AllReduce, bytes, timeout)
+}
+
+func runOp(op collectives.Op, bytes int64, timeout time.Duration) protocol.Message {
+	return protocol.Message{Run: &protocol.Run{Op: string(op), Bytes: bytes, Iterations: 3, Timeout: timeout}}
 }
 
 func TestRanksMeasureAndCheck(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 17} {
-		for _, bytes := range []int64{4, 1 << 20, 3<<20 + 4} { // one element, whole blocks, a rest
-			said := serve(t, &group{size: size}, run(bytes, time.Minute), run(bytes/2+4, time.Minute))
-			for number, messages := range said {
-				require.Len(t, messages, 4)
-				require.Equal(t, number == 0, messages[0].Hello.UID != nil, "only the first makes a unique id")
-				require.NotNil(t, messages[1].Ready)
-				for _, message := range messages[2:] {
-					require.NotNil(t, message.Result, message.Failed)
-					require.Zero(t, message.Result.Wrong)
-				}
+		var commands []protocol.Message
+		// The least, and what does not divide; between few ranks also several repetitions of the pattern.
+		sizes := []int64{16 * int64(size), 1<<19 + 52}
+		if size < 4 {
+			sizes = append(sizes, 3<<20+4)
+		}
+		for _, op := range collectives.Ops {
+			for _, bytes := range sizes {
+				commands = append(commands, runOp(op, bytes, time.Minute))
+			}
+		}
+		for number, messages := range serve(t, &group{size: size}, commands...) {
+			require.Len(t, messages, 2+len(commands))
+			require.Equal(t, number == 0, messages[0].Hello.UID != nil, "only the first makes a unique id")
+			require.NotNil(t, messages[1].Ready)
+			for i, message := range messages[2:] {
+				require.NotNil(t, message.Result, "%+v: %+v", commands[i].Run, message.Failed)
+				require.Zero(t, message.Result.Wrong, "%+v", commands[i].Run)
+				require.Empty(t, message.Result.WrongRanks)
 			}
 		}
 	}
@@ -72,18 +86,100 @@ func TestWrongResultsAreSeen(t *testing.T) {
 		group *group
 		wrong int64
 	}{
-		"one element of each sum": {&group{flip: true}, 1},
+		"one element of each sum": {&group{spoil: func(_ *call, d []byte) { d[len(d)/2] ^= 1 }}, 1},
 		"nothing delivered":       {&group{lose: 1}, 3 << 18},
 		"nothing any more":        {&group{lose: 4}, 3 << 18}, // a good first run of 3, then its old sums
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.group.size = 2
-			for _, messages := range serve(t, test.group, run(3<<20, time.Minute), run(3<<20, time.Minute)) {
+			for number, messages := range serve(t, test.group, run(3<<20, time.Minute), run(3<<20, time.Minute)) {
 				require.Equal(t, test.wrong, messages[3].Result.Wrong)
+				require.Equal(t, []protocol.WrongRank{{Rank: number, Elements: test.wrong}}, messages[3].Result.WrongRanks)
 			}
 		})
 	}
+}
+
+// One element that one rank received wrong is seen there, and only there.
+func TestOneWrongElementNamesItsRank(t *testing.T) {
+	for _, op := range collectives.Ops {
+		victim := 2
+		if op == collectives.Reduce {
+			victim = 0 // only the root receives
+		}
+		for _, element := range []int{0, 77, -1} {
+			g := &group{size: 3, spoil: func(c *call, d []byte) {
+				if c.rank == victim {
+					d[(len(d)+4*element)%len(d)] ^= 0x80
+				}
+			}}
+			for number, messages := range serve(t, g, runOp(op, 5<<20, time.Minute)) {
+				var want int64
+				if number == victim {
+					want = 1
+				}
+				require.Equal(t, want, messages[2].Result.Wrong, "rank %d, element %d of %s", number, element, op)
+			}
+		}
+	}
+}
+
+// Data that came to the wrong place, or from the wrong rank, is whole and yet wrong.
+func TestMisplacedBlocksAreSeen(t *testing.T) {
+	const size, block = 4, 1 << 18 // blocks as regular as can be
+	swap := func(c *call, d []byte) {
+		if len(d) > c.block && c.block > 0 {
+			first := append([]byte{}, d[:c.block]...)
+			copy(d, d[c.block:2*c.block])
+			copy(d[c.block:], first)
+		}
+	}
+	// next delivers to each rank what belongs to the next one.
+	next := func(deliver func(c *call, parts []*call) []byte) func(c *call, parts []*call) []byte {
+		return func(c *call, parts []*call) []byte {
+			other := *c
+			other.rank, other.from = (c.rank+1)%len(parts), (c.from+1)%len(parts)
+			return deliver(&other, parts)
+		}
+	}
+	tests := map[string]struct {
+		op    collectives.Op
+		spoil func(c *call, d []byte)
+		wrong func(c *call, parts []*call) []byte
+		most  float64 // of all elements that may be right by chance
+	}{
+		"gathered in another order":    {op: collectives.AllGather, spoil: swap, most: 0.5},
+		"exchanged in another order":   {op: collectives.AllToAll, spoil: swap, most: 0.5},
+		"exchanged with another rank":  {op: collectives.AllToAll, wrong: next(transpose), most: 0.05},
+		"another block of the sum":     {op: collectives.ReduceScatter, wrong: next(sumBlock), most: 0.05},
+		"broadcast from another rank":  {op: collectives.Broadcast, wrong: next(fromOne)},
+		"received from another rank":   {op: collectives.SendRecv, wrong: next(fromOne)},
+		"a rank's share added twice":   {op: collectives.AllReduce, wrong: twice},
+		"the same, at the root":        {op: collectives.Reduce, wrong: twice},
+		"the same, in a block of sums": {op: collectives.ReduceScatter, wrong: func(c *call, parts []*call) []byte { return twice(c, parts)[c.rank*c.block:][:c.block] }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			said := serve(t, &group{size: size, spoil: test.spoil, wrong: test.wrong}, runOp(test.op, size*block, time.Minute))
+			elements, _, err := test.op.Count(size*block, size)
+			require.NoError(t, err)
+			if test.op == collectives.AllGather || test.op == collectives.AllToAll {
+				elements *= size
+			}
+			for number, messages := range said {
+				if test.op == collectives.Reduce && number > 0 {
+					continue
+				}
+				require.GreaterOrEqual(t, float64(messages[2].Result.Wrong), (1-test.most)*float64(elements), "rank %d", number)
+			}
+		})
+	}
+}
+
+// twice forgets rank 1 and takes rank 2 for it.
+func twice(c *call, parts []*call) []byte {
+	return sum(c, []*call{parts[0], parts[2], parts[2], parts[3]})
 }
 
 func TestRankExplainsItsFailure(t *testing.T) {
@@ -100,7 +196,7 @@ func TestRankExplainsItsFailure(t *testing.T) {
 			protocol.Message{Run: &protocol.Run{Op: "allscatter", Bytes: 4, Iterations: 1, Timeout: time.Minute}},
 			protocol.PhaseRun, "allscatter",
 		},
-		"nothing to measure": {&group{}, run(3, time.Minute), protocol.PhaseRun, "0 elements"},
+		"nothing to measure": {&group{}, run(3, time.Minute), protocol.PhaseRun, "too small"},
 		"an empty command":   {&group{}, protocol.Message{}, protocol.PhaseRun, "does not know"},
 	}
 	for name, test := range tests {

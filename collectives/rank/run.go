@@ -19,42 +19,70 @@ func (r *rank) run(ctx context.Context, run *protocol.Run) (*protocol.Result, er
 	if r.comm == nil {
 		return nil, fmt.Errorf("asked to run %s before the communicator was built", run.Op)
 	}
-	op := collectives.Op(run.Op)
-	if err := r.prepare(op, run.Bytes); err != nil {
+	if err := r.prepare(collectives.Op(run.Op), run.Bytes); err != nil {
 		return nil, err
 	}
-	times, err := r.iterate(ctx, op, run.Iterations)
+	times, err := r.iterate(ctx, run.Iterations)
 	if err != nil {
 		return nil, err
 	}
-	wrong, err := r.buffers.wrong(r.device, r.ranks)
-	if err != nil {
+	result := &protocol.Result{Median: median(times)}
+	if result.Wrong, err = r.buffers.wrong(r.device); err != nil {
 		return nil, err
 	}
-	return &protocol.Result{Median: median(times), Wrong: wrong}, nil
+	if result.Wrong > 0 {
+		result.WrongRanks = []protocol.WrongRank{{Rank: r.number, Elements: result.Wrong}}
+	}
+	return result, nil
 }
 
-// prepare makes the buffers of this size, once, and spoils the receive buffer
-// so that an iteration that delivers nothing is seen.
+// prepare makes the buffers of this operation and size, once, and spoils the
+// receive buffer so that an iteration that delivers nothing is seen.
 func (r *rank) prepare(op collectives.Op, bytes int64) error {
-	count, _ := op.Count(bytes)
-	if r.buffers != nil && r.buffers.count != count {
+	count, _, err := op.Count(bytes, r.ranks)
+	if err != nil {
+		return err
+	}
+	wanted := place{op: op, count: count, ranks: r.ranks, rank: r.number}
+	if r.buffers != nil && r.buffers.place != wanted {
 		if err := r.buffers.free(r.device); err != nil {
 			return err
 		}
 		r.buffers = nil
 	}
 	if r.buffers == nil {
-		var err error
-		if r.buffers, err = newBuffers(r.device, count, r.first); err != nil {
+		if r.buffers, err = newBuffers(r.device, wanted); err != nil {
 			return err
 		}
 	}
 	return r.buffers.spoil(r.device)
 }
 
+// enqueue puts one iteration of the prepared operation on the stream.
+func (r *rank) enqueue() error {
+	b, send, recv := r.buffers, r.buffers.sendMemory, r.buffers.recvMemory
+	switch b.op {
+	case collectives.AllReduce:
+		return r.comm.AllReduce(send, recv, b.count, r.stream)
+	case collectives.AllGather:
+		return r.comm.AllGather(send, recv, b.count, r.stream)
+	case collectives.ReduceScatter:
+		return r.comm.ReduceScatter(send, recv, b.count, r.stream)
+	case collectives.AllToAll:
+		return r.comm.AllToAll(send, recv, b.count, b.ranks, r.stream)
+	case collectives.Broadcast:
+		return r.comm.Broadcast(send, recv, b.count, root, r.stream)
+	case collectives.Reduce:
+		return r.comm.Reduce(send, recv, b.count, root, r.stream)
+	case collectives.SendRecv:
+		return r.comm.SendRecv(send, b.next(), recv, b.previous(), b.count, r.stream)
+	default:
+		return fmt.Errorf("this rank cannot measure %q", b.op)
+	}
+}
+
 // iterate enqueues all iterations at once and returns the time of each.
-func (r *rank) iterate(ctx context.Context, op collectives.Op, iterations int) ([]time.Duration, error) {
+func (r *rank) iterate(ctx context.Context, iterations int) ([]time.Duration, error) {
 	events := make([]uintptr, iterations+1)
 	defer func() {
 		for _, event := range events {
@@ -71,7 +99,11 @@ func (r *rank) iterate(ctx context.Context, op collectives.Op, iterations int) (
 	}
 	for i, event := range events {
 		if i > 0 {
-			if err := r.enqueue(op, r.buffers); err != nil {
+			if err := r.enqueue(); err != nil {
+				return nil, err
+			}
+			// A non-blocking communicator takes no other call before it has settled.
+			if err := r.await(ctx, r.comm.Settled); err != nil {
 				return nil, err
 			}
 		}

@@ -262,6 +262,8 @@ func combine(answers []protocol.Message) protocol.Message {
 		}
 		node.Median = max(node.Median, answer.Result.Median)
 		node.Wrong += answer.Result.Wrong
+		room := protocol.MaxWrongRanks - len(node.WrongRanks)
+		node.WrongRanks = append(node.WrongRanks, answer.Result.WrongRanks[:min(room, len(answer.Result.WrongRanks))]...)
 	}
 	return protocol.Message{Result: &node}
 }

@@ -56,7 +56,7 @@ func behave(fault string) int {
 		case fault == "hangs in run":
 			select {}
 		default:
-			say(protocol.Message{Result: &protocol.Result{Median: time.Second, Wrong: 1}})
+			say(protocol.Message{Result: &protocol.Result{Median: time.Second, Wrong: 1, WrongRanks: []protocol.WrongRank{{Rank: 7, Elements: 1}}}})
 		}
 	}
 }
@@ -150,7 +150,8 @@ func TestRanksAnswerAsOneNode(t *testing.T) {
 	n.says(initAll)
 	require.NotNil(t, n.hears().Ready)
 	n.says(runOnce)
-	require.Equal(t, &protocol.Result{Median: time.Second, Wrong: 2}, n.hears().Result)
+	wrong := protocol.WrongRank{Rank: 7, Elements: 1}
+	require.Equal(t, &protocol.Result{Median: time.Second, Wrong: 2, WrongRanks: []protocol.WrongRank{wrong, wrong}}, n.hears().Result)
 	n.says(quit)
 	n.ends()
 }

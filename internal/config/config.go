@@ -29,8 +29,9 @@ type Gate struct {
 	Enforce bool `mapstructure:"enforce"`
 	// Min holds the least bus bandwidth that each collective must reach.
 	Min Floors `mapstructure:"min"`
-	// Size is the message size that is measured, as nccl-tests counts it.
-	Size Bytes `mapstructure:"size"`
+	// Size is the message size that is measured, as nccl-tests counts it, or a
+	// sweep of sizes, of which the largest is judged.
+	Size Sizes `mapstructure:"size"`
 	// Iters is the number of timed iterations; their median is the result.
 	Iters int `mapstructure:"iters"`
 	// Warmup is the number of untimed iterations before them.
@@ -72,19 +73,12 @@ type When struct {
 }
 
 // Floors holds one floor per collective; 0 means that the result is reported but not judged.
-type Floors struct {
-	// AllReduce is the floor of allreduce.
-	AllReduce GBps `mapstructure:"allreduce"`
-}
+type Floors map[string]GBps
 
 // Of returns the floor of a collective and whether that collective has one to set.
 func (f Floors) Of(collective string) (GBps, bool) {
-	switch collective {
-	case "allreduce":
-		return f.AllReduce, true
-	default:
-		return 0, false
-	}
+	floor, ok := f[collective]
+	return floor, ok
 }
 
 // GBps is a bandwidth in 10⁹ bytes per second.

@@ -14,7 +14,10 @@ func TestBuiltIn(t *testing.T) {
 	require.NoError(t, err, "a key lacks its field, or a field its key")
 	require.Empty(t, problems, "a built-in value that its own kind refuses")
 	require.Equal(t, config.Gate{
-		Size: 16 << 20, Iters: 20, Warmup: 2, Time: 3 * time.Second, Timeout: 90 * time.Second,
+		Min: config.Floors{
+			"allreduce": 0, "allgather": 0, "reducescatter": 0, "alltoall": 0, "broadcast": 0, "reduce": 0, "sendrecv": 0,
+		},
+		Size: config.Sizes{Min: 16 << 20, Max: 16 << 20, Factor: 2}, Iters: 20, Warmup: 2, Time: 3 * time.Second, Timeout: 90 * time.Second,
 		OnFail: config.OnFailFail, OnError: config.OnErrorAuto, Backend: config.BackendAuto,
 		Default: config.Default{When: config.When{MinNodes: 1}},
 	}, cfg.Gate)
@@ -45,10 +48,10 @@ func TestLayersInOrder(t *testing.T) {
 	cfg, problems, err := config.Load([]config.Layer{file, args}, user)
 	require.NoError(t, err)
 	require.Empty(t, problems)
-	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size)
+	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size.Max)
 	require.Equal(t, 40, cfg.Gate.Iters)
 	require.Equal(t, config.OnFailFail, cfg.Gate.OnFail)
-	require.InDelta(t, 0.08, float64(cfg.Gate.Min.AllReduce), 0)
+	require.InDelta(t, 0.08, float64(cfg.Gate.Min["allreduce"]), 0)
 	require.Equal(t, "file:1", cfg.Source("gate.size"))
 	require.Equal(t, "args", cfg.Source("gate.iters"))
 	require.Equal(t, "option", cfg.Source("gate.on_fail"))
@@ -87,10 +90,10 @@ func TestSiteProblemsLeaveTheLayerBelow(t *testing.T) {
 	}
 	cfg, problems, err := config.Load([]config.Layer{file, args})
 	require.NoError(t, err)
-	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size)
+	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size.Max)
 	require.Equal(t, 30, cfg.Gate.Iters)
 	require.Equal(t, []string{
-		`args: "gate.size=16X": expected a size from 4 to 64G, such as 16M (K, M and G are binary)`,
+		`args: "gate.size=16X": expected a size from 4 to 64G, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)`,
 		`args: "gate.min.alreduce=400": unknown key, did you mean gate.min.allreduce?`,
 		`args:2: "gate.iters=31": set before at args, which counts`,
 		"args: \"gate=x\": unknown key; `preflight config` lists the known ones",

@@ -21,12 +21,13 @@ type kind struct {
 	parse  func(text string) (any, bool) // the value, in the type of its field in Config
 }
 
-func size(least, most Bytes) kind {
+// sizes reads message sizes. A sweep over all of them, doubling, has 35.
+func sizes(least, most Bytes) kind {
 	return kind{
-		fmt.Sprintf("a size from %s to %s, such as 16M (K, M and G are binary)", least, most),
+		fmt.Sprintf("a size from %s to %s, such as 16M, or a sweep such as 1M:1G or 1M:1G:4 (K, M and G are binary)", least, most),
 		func(text string) (any, bool) {
-			n, err := ParseBytes(text)
-			return n, err == nil && least <= n && n <= most
+			s, err := ParseSizes(text)
+			return s, err == nil && least <= s.Min && s.Max <= most
 		},
 	}
 }

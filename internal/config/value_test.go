@@ -23,10 +23,11 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		"gate.size": {
-			good: []string{"4", "16M", "16m", "1k", "64G", "65536M", "04"},
+			good: []string{"4", "16M", "16m", "1k", "64G", "65536M", "04", "1M:1G", "1M:1G:4", "4:64G", "1M:1M", "1M:1G:2147483647"},
 			bad: []string{
 				"", "0", "3", "-4", "+4", "65G", "16X", "16MB", "16MiB", "1.5G", "M", "M16", "16 M", "1T",
-				"8589934592G", "17179869185G", "9223372036854775808", "٤",
+				"1G:1M", "3:16M", "1M:65G", "1M:", ":1M", "1M:1G:", "1M:1G:1", "1M:1G:0", "1M:1G:-2", "1M:1G:+2", "1M:1G:2M", "1M:1G:1.5",
+				"1M:1G:2:2", "1M::2", "1M:1G:2147483648", "1M-1G", "8589934592G", "17179869185G", "9223372036854775808", "٤",
 			},
 		},
 		"gate.iters": {
@@ -58,6 +59,9 @@ func TestCheck(t *testing.T) {
 			bad:  []string{"eth0,", ",", "=", "^", "==eth0", "eth 0", "a/b", "abcdefghijklmnop", "$(x)"},
 		},
 	}
+	for _, collective := range []string{"allgather", "reducescatter", "alltoall", "broadcast", "reduce", "sendrecv"} {
+		tests["gate.min."+collective] = tests["gate.min.allreduce"]
+	}
 	require.Len(t, tests, len(config.Keys()), "every key has its row")
 	for key, test := range tests {
 		t.Run(key, func(t *testing.T) {
@@ -87,6 +91,25 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+func TestSizesList(t *testing.T) {
+	for text, want := range map[string][]config.Bytes{
+		"16M":                 {16 << 20},
+		"1M:1M":               {1 << 20},
+		"1M:4M":               {1 << 20, 2 << 20, 4 << 20},
+		"1M:7M":               {1 << 20, 2 << 20, 4 << 20},
+		"1K:1M:32":            {1 << 10, 32 << 10, 1 << 20},
+		"1M:64G:2147483647":   {1 << 20},
+		"1:8589934591G:65536": {1, 1 << 16, 1 << 32, 1 << 48},
+	} {
+		sizes, err := config.ParseSizes(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, sizes.List(), text)
+	}
+	longest, err := config.ParseSizes("4:64G")
+	require.NoError(t, err)
+	require.Len(t, longest.List(), 35)
+}
+
 func TestNearest(t *testing.T) {
 	known := []string{"allreduce", "off", "size", "gate.size", "on-fail"}
 	for word, want := range map[string]string{
@@ -107,6 +130,27 @@ func TestNearest(t *testing.T) {
 func TestQuote(t *testing.T) {
 	require.Equal(t, `"a\n\x1b\""`, config.Quote("a\n\x1b\""))
 	require.Equal(t, `"`+strings.Repeat("a", 60)+`"…`, config.Quote(strings.Repeat("a", 61)))
+}
+
+// FuzzParseSizes checks that what is read is written so that it reads the same,
+// and that every sweep ends.
+func FuzzParseSizes(f *testing.F) {
+	for _, seed := range []string{"4", "1M:1G", "1k:64g:3", "1:9223372036854775807:2", "1:2:3:4", "1M:", "1:9223372036854775807:2147483647"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		sizes, err := config.ParseSizes(text)
+		if err != nil {
+			return
+		}
+		list := sizes.List()
+		require.NotEmpty(t, list)
+		require.LessOrEqual(t, len(list), 64)
+		require.LessOrEqual(t, list[len(list)-1], sizes.Max)
+		again, err := config.ParseSizes(sizes.String())
+		require.NoError(t, err)
+		require.Equal(t, list, again.List())
+	})
 }
 
 // FuzzParseBytes checks that what is read is written so that it reads the same.

@@ -99,7 +99,7 @@ func TestYAMLKeyTwice(t *testing.T) {
 	require.Empty(t, problems)
 	cfg, problems, err := config.Load([]config.Layer{layer})
 	require.NoError(t, err)
-	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size)
+	require.Equal(t, config.Bytes(1<<20), cfg.Gate.Size.Max)
 	require.Equal(t, []string{`site.yaml:3: "gate.size=2M": set before at site.yaml:1, which counts`}, sentences(problems))
 }
 

@@ -75,6 +75,8 @@ type Result struct {
 	FloorGBps   float64 `json:"floor_gbps"` // 0: no floor
 	FloorSource string  `json:"floor_source,omitempty"`
 	Correct     bool    `json:"correct"`
+	// Swept is any size of a sweep but the largest: its bandwidth is not judged.
+	Swept bool `json:"swept,omitempty"`
 	// NodeBusbwGBps is the busbw that each node saw, in the order of Nodes.
 	NodeBusbwGBps []float64 `json:"node_busbw_gbps,omitempty"`
 }

@@ -6,25 +6,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// maxRows is how many nodes the table lists; of a larger job it shows the slowest.
-const maxRows = 16
+// maxSuspects is how many suspects the table lists; the report has all.
+const maxSuspects = 16
+
+const wrongResults = "WRONG RESULTS"
 
 // WriteTable prints the report as the user sees it in the job's output. Consequence
 // ends the verdict's line: what happens to the job now.
 func (g *Gate) WriteTable(w io.Writer, consequence string) error {
 	var out strings.Builder
-	for _, result := range g.Results {
+	for _, sweep := range g.sweeps() {
+		result := sweep.judged()
 		fmt.Fprintf(&out, "preflight: %s on %s, %s backend%s, %s, %s\n", result.Op, count(len(result.Nodes), "node"),
 			g.Backend, g.Library.inBrackets(), size(result.Bytes), count(result.Iters, "iteration"))
 		out.WriteString(result.rows())
+		if len(sweep) > 1 {
+			out.WriteString(sweep.sizes())
+		}
 	}
-	for _, suspect := range g.Suspects {
-		fmt.Fprintf(&out, "preflight: suspect %s (%s): %s\n", suspect.Node, suspect.Phase, suspect.Why)
+	for _, suspect := range g.Suspects[:min(len(g.Suspects), maxSuspects)] {
+		fmt.Fprintf(&out, "preflight: suspect %s%s (%s): %s\n", suspect.Node, prefixed(", ", suspect.Device), suspect.Phase, suspect.Why)
+	}
+	if more := len(g.Suspects) - maxSuspects; more > 0 {
+		fmt.Fprintf(&out, "preflight: and %s, all of them in the report\n", count(more, "more suspect"))
 	}
 	for _, note := range g.Notes {
 		fmt.Fprintf(&out, "preflight: note: %s\n", note)
@@ -46,8 +52,8 @@ func (g *Gate) WriteLine(w io.Writer, consequence string) error {
 // Headline is the verdict and its figures in one line.
 func (g *Gate) Headline() string {
 	var figures []string
-	for _, result := range g.Results {
-		figures = append(figures, result.figures())
+	for _, sweep := range g.sweeps() {
+		figures = append(figures, sweep.figures())
 	}
 	if g.Reason != "" {
 		figures = append(figures, g.Reason)
@@ -59,14 +65,37 @@ func (g *Gate) Headline() string {
 	return fmt.Sprintf("%s  %s.", word, strings.TrimSuffix(strings.Join(figures, "; "), "."))
 }
 
+// sweep is the results of one collective, the largest size last; usually there is one.
+type sweep []Result
+
+// sweeps groups the results by their collective.
+func (g *Gate) sweeps() []sweep {
+	var all []sweep
+	for i, result := range g.Results {
+		if i == 0 || result.Op != g.Results[i-1].Op {
+			all = append(all, nil)
+		}
+		last := &all[len(all)-1]
+		*last = append(*last, result)
+	}
+	return all
+}
+
+// judged is the result that decides, or the largest where the sweep broke off.
+func (s sweep) judged() Result { return s[len(s)-1] }
+
 // figures is "allreduce 0.024 GB/s, floor 0.080 GB/s (30 %)".
-func (r Result) figures() string {
+func (s sweep) figures() string {
+	r := s.judged()
 	line := fmt.Sprintf("%s %s GB/s", r.Op, bandwidth(r.BusbwGBps))
+	if r.Swept {
+		line += " at " + size(r.Bytes)
+	}
 	if r.FloorGBps > 0 {
 		line += fmt.Sprintf(", floor %s GB/s (%.0f %%)", bandwidth(r.FloorGBps), 100*r.BusbwGBps/r.FloorGBps)
 	}
-	if !r.Correct {
-		line += ", WRONG RESULTS"
+	if slices.ContainsFunc(s, func(r Result) bool { return !r.Correct }) {
+		line += ", " + wrongResults
 	}
 	return line
 }
@@ -76,55 +105,6 @@ func (l Library) inBrackets() string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s %s)", l.Name, l.Version)
-}
-
-// rows is the table of one result, the slowest nodes first where not all have room.
-func (r Result) rows() string {
-	t := table.NewWriter()
-	t.SetStyle(table.Style{Box: table.BoxStyle{PaddingLeft: "  ", PaddingRight: " "}})
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 2, Align: text.AlignRight, AlignHeader: text.AlignRight},
-		{Number: 3, Align: text.AlignRight, AlignHeader: text.AlignRight},
-		{Number: 4, Align: text.AlignRight, AlignHeader: text.AlignRight},
-	})
-	t.AppendHeader(table.Row{"node", "ranks", "GB/s busbw", "floor"})
-	order := r.order()
-	for _, i := range order {
-		t.AppendRow(table.Row{r.Nodes[i], r.Ranks / len(r.Nodes), bandwidth(r.NodeBusbwGBps[i]), r.floor()})
-	}
-	if hidden := len(r.NodeBusbwGBps) - len(order); hidden > 0 {
-		t.AppendRow(table.Row{fmt.Sprintf("%d more", hidden)})
-	}
-	t.AppendRow(table.Row{"job", r.Ranks, bandwidth(r.BusbwGBps), r.floor()})
-	return trimLines(t.Render())
-}
-
-// order is the nodes to show: all in Slurm's order, or the slowest.
-func (r Result) order() []int {
-	order := make([]int, len(r.NodeBusbwGBps))
-	for i := range order {
-		order[i] = i
-	}
-	if len(order) <= maxRows {
-		return order
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case r.NodeBusbwGBps[a] < r.NodeBusbwGBps[b]:
-			return -1
-		case r.NodeBusbwGBps[a] > r.NodeBusbwGBps[b]:
-			return 1
-		}
-		return 0
-	})
-	return order[:maxRows]
-}
-
-func (r Result) floor() string {
-	if r.FloorGBps <= 0 {
-		return "none"
-	}
-	return bandwidth(r.FloorGBps)
 }
 
 // bandwidth prints GB/s with three digits that mean something, from 0.024 to 475.
@@ -158,12 +138,4 @@ func prefixed(prefix, text string) string {
 		return ""
 	}
 	return prefix + text
-}
-
-func trimLines(text string) string {
-	var out strings.Builder
-	for line := range strings.Lines(text + "\n") {
-		out.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return out.String()
 }

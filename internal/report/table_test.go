@@ -2,8 +2,10 @@ package report_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +32,27 @@ func many() report.Result {
 	return result
 }
 
+// swept is a sweep of four sizes with a floor for the largest.
+func swept() []report.Result {
+	var all []report.Result
+	for i := range 4 {
+		result := four(0.05+0.02*float64(i), 0)
+		result.Bytes, result.Iters, result.Swept = 256<<10<<(2*i), 20, true
+		all = append(all, result)
+	}
+	last := &all[3]
+	last.Iters, last.FloorGBps, last.Swept = 7, 0.08, false
+	return all
+}
+
+// of is results of another collective.
+func of(op string, results ...report.Result) []report.Result {
+	for i := range results {
+		results[i].Op = op
+	}
+	return results
+}
+
 func gates() map[string]report.Gate {
 	host := report.Library{Name: "libhostccl", Path: "/opt/lib/libhostccl.so", Version: "0.1, Gloo"}
 	gate := func(verdict report.Verdict, results ...report.Result) report.Gate {
@@ -37,6 +60,20 @@ func gates() map[string]report.Gate {
 	}
 	wrong := four(0.117, 0)
 	wrong.Correct = false
+	wrong.Ranks = 32
+	wrongGate := gate(report.Fail, wrong)
+	wrongGate.Suspects = []report.Suspect{{Node: "n1", Device: "rank 5", Phase: "run", Why: "it received 1 element of allreduce wrong"}}
+	crowd := gate(report.Fail, many())
+	for i := range 40 {
+		crowd.Suspects = append(crowd.Suspects, report.Suspect{
+			Node: "node", Device: fmt.Sprintf("rank %d", i), Phase: "run", Why: "it received 3 elements of allreduce wrong",
+		})
+	}
+	sweep := swept()
+	broken := gate(report.Error, sweep[:2]...)
+	broken.Reason = "the gate could not measure: the time was over before allreduce of 16M"
+	spoilt := swept()
+	spoilt[1].Correct = false
 	silent := gate(report.Fail)
 	silent.Reason = "n3 did not answer"
 	silent.Suspects = []report.Suspect{{Node: "n3", Phase: "init", Why: "said nothing for 30 s"}}
@@ -45,13 +82,18 @@ func gates() map[string]report.Gate {
 	missing.Reason = "n1: libhostccl.so was not found"
 	missing.Notes = []string{"the site's gate.iters=x was ignored"}
 	return map[string]report.Gate{
-		"pass":       gate(report.Pass, four(0.117, 0.080)),
-		"fail":       gate(report.Fail, four(0.024, 0.080)),
-		"unjudged":   gate(report.Unjudged, four(0.117, 0)),
-		"wrong":      gate(report.Fail, wrong),
-		"many nodes": gate(report.Fail, many()),
-		"silent":     silent,
-		"error":      missing,
+		"pass":                     gate(report.Pass, four(0.117, 0.080)),
+		"fail":                     gate(report.Fail, four(0.024, 0.080)),
+		"unjudged":                 gate(report.Unjudged, four(0.117, 0)),
+		"wrong":                    wrongGate,
+		"many nodes":               crowd,
+		"sweep":                    gate(report.Pass, sweep...),
+		"sweep that broke off":     broken,
+		"sweep with wrong results": gate(report.Fail, spoilt...),
+		"several":                  gate(report.Fail, slices.Concat(of("allreduce", four(0.117, 0.080)), of("allgather", four(0.024, 0.080)), of("broadcast", four(0.121, 0)))...),
+		"several in a sweep":       gate(report.Pass, append(swept(), of("alltoall", swept()...)...)...),
+		"silent":                   silent,
+		"error":                    missing,
 	}
 }
 
@@ -66,11 +108,11 @@ func TestTable(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	for _, name := range []string{"fail", "error"} {
+	for _, name := range []string{"fail", "error", "sweep with wrong results"} {
 		gate := gates()[name]
 		var out bytes.Buffer
 		require.NoError(t, gate.WriteJSON(&out))
-		golden(t, name+".json", out.Bytes())
+		golden(t, strings.ReplaceAll(name, " ", "-")+".json", out.Bytes())
 	}
 }
 

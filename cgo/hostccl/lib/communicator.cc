@@ -3,8 +3,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <utility>
 
+#include "handles.h"
 #include "threads.h"
 
 namespace hostccl {
@@ -15,8 +16,6 @@ namespace {
 constexpr auto kExplanationTime = Milliseconds(200);
 constexpr auto kCloseTime = Milliseconds(900);
 constexpr auto kInitMargin = std::chrono::seconds(2);
-
-size_t elementSize(ncclDataType_t type) { return type == ncclFloat64 ? 8 : 4; }
 
 }  // namespace
 
@@ -40,7 +39,9 @@ Communicator::Communicator(const IdContents& root, const Place& place, Milliseco
       blocking_(place.blocking),
       timeout_(timeout),
       deadline_(Clock::now() + timeout),
-      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      sent_(static_cast<size_t>(place.ranks)),
+      received_(static_cast<size_t>(place.ranks)) {}
 
 ncclResult_t Communicator::status() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -71,22 +72,44 @@ ncclResult_t Communicator::waitInitialised() {
   return status();
 }
 
-void Communicator::allReduce(Stream& stream, Reduction reduction) {
+void Communicator::enqueue(Stream& stream, const Collective& collective) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (state_ == State::kFailed) throw Failure(code_, detail_);
-  if (state_ != State::kReady || finalizing_) {
-    throw Failure(ncclInvalidArgument,
-                  finalizing_ ? "the communicator is finalized"
-                              : "the communicator is not initialised yet: poll "
-                                "ncclCommGetAsyncError until it is no longer in progress");
+  requireReady();
+  enqueueLocked(stream, [collective, tag = nextTag_++](const Transport* transport) {
+    perform(transport, collective, tag);
+  });
+}
+
+void Communicator::enqueue(Stream& stream, std::vector<Transfer> group) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  requireReady();
+  for (Transfer& one : group) {
+    auto& counts = one.receives ? received_ : sent_;
+    one.number = counts[static_cast<size_t>(one.peer)]++;
   }
-  reduction.tag = nextTag_++;
-  // Under the lock, so that tags enter a stream in order.
-  stream.enqueue([self = shared_from_this(), reduction] { self->execute(reduction); });
+  enqueueLocked(stream, [group = std::move(group), rank = rank_](const Transport* transport) {
+    exchange(transport, rank, group);
+  });
+}
+
+void Communicator::requireReady() {
+  if (state_ == State::kFailed) throw Failure(code_, detail_);
+  if (state_ == State::kReady && !finalizing_) return;
+  throw Failure(ncclInvalidArgument, finalizing_ ? "the communicator is finalized"
+                                                 : "the communicator is not initialised yet: poll "
+                                                   "ncclCommGetAsyncError until it is no longer in "
+                                                   "progress");
+}
+
+// Under the lock, so that tags and numbers enter a stream in order.
+void Communicator::enqueueLocked(Stream& stream, Operation operation) {
+  stream.enqueue([self = shared_from_this(), operation = std::move(operation)] {
+    self->execute(operation);
+  });
   queued_++;
 }
 
-void Communicator::execute(const Reduction& reduction) {
+void Communicator::execute(const Operation& operation) {
   std::shared_ptr<Transport> transport;
   bool ready = false;
   {
@@ -98,7 +121,7 @@ void Communicator::execute(const Reduction& reduction) {
     }
   }
   if (ready) {
-    compute(transport.get(), reduction);
+    compute(transport.get(), operation);
     transport.reset();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -107,13 +130,9 @@ void Communicator::execute(const Reduction& reduction) {
   changed_.notify_all();
 }
 
-void Communicator::compute(Transport* transport, const Reduction& reduction) {
+void Communicator::compute(const Transport* transport, const Operation& operation) {
   try {
-    if (transport == nullptr) {
-      memmove(reduction.recv, reduction.send, reduction.count * elementSize(reduction.type));
-    } else {
-      transport->allReduce(reduction);
-    }
+    operation(transport);
   } catch (const Failure& failure) {
     awaitExplanation();
     fail(failure, false);
@@ -188,6 +207,12 @@ void Communicator::wake() {
     // The counter is full, so the descriptor is readable already.
     return;
   }
+}
+
+std::shared_ptr<Communicator> communicatorOf(const void* handle) {
+  auto communicator = Handles<Communicator>::process().find(handle);
+  if (communicator == nullptr) throw Failure(ncclInvalidArgument, "no such communicator");
+  return communicator;
 }
 
 }  // namespace hostccl

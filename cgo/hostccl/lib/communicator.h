@@ -2,12 +2,16 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "channel.h"
+#include "collective.h"
 #include "deadline.h"
+#include "exchange.h"
 #include "failure.h"
 #include "protocol.h"
 #include "stream.h"
@@ -37,8 +41,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::string detail();
   ncclResult_t waitInitialised();
 
-  // Queues a sum over all ranks; its tag is filled in here. Throws Failure.
-  void allReduce(Stream& stream, Reduction reduction);
+  // Queues this rank's part in a collective. Throws Failure.
+  void enqueue(Stream& stream, const Collective& collective);
+  // Queues messages that pass at the same time; their numbers are filled in here. Throws Failure.
+  void enqueue(Stream& stream, std::vector<Transfer> group);
   // No more operations will come; the status is ncclInProgress until those queued are done.
   void finalize();
   // Waits until the queued operations are done or have failed.
@@ -55,6 +61,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::string reason;
   };
 
+  // What an executor does; without a transport where the group is one rank.
+  using Operation = std::function<void(const Transport*)>;
+
   Communicator(const IdContents& root, const Place& place, Milliseconds timeout);
 
   // The init thread.
@@ -69,8 +78,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void waitForNews(const Channel& channel);
   Word word();
   // The executors.
-  void execute(const Reduction& reduction);
-  void compute(Transport* transport, const Reduction& reduction);
+  void enqueueLocked(Stream& stream, Operation operation);
+  void requireReady();
+  void execute(const Operation& operation);
+  void compute(const Transport* transport, const Operation& operation);
   void awaitExplanation();
 
   void setReady();
@@ -99,7 +110,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   int queued_ = 0;      // operations in streams, running ones included
   int running_ = 0;
   uint32_t nextTag_ = 0;
+  std::vector<uint32_t> sent_;  // messages to each rank
+  std::vector<uint32_t> received_;
   std::shared_ptr<Transport> transport_;
 };
+
+// The communicator behind a handle of the C API. Throws Failure when there is none.
+std::shared_ptr<Communicator> communicatorOf(const void* handle);
 
 }  // namespace hostccl

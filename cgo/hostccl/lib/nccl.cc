@@ -1,91 +1,36 @@
-// The C API of nccl_api.h: arguments in, result codes out.
+// The C API of nccl_api.h: versions, communicators and groups. The operations
+// are in nccl_operations.cc.
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <vector>
 
+#include "answer.h"
 #include "communicator.h"
-#include "failure.h"
+#include "group.h"
 #include "handles.h"
 #include "nccl_api.h"
 #include "root.h"
-#include "stream.h"
 
+using hostccl::answer;
 using hostccl::Communicator;
-using hostccl::Failure;
+using hostccl::failed;
+using hostccl::Group;
 using hostccl::Handles;
-using hostccl::Stream;
+using hostccl::require;
 
 namespace {
 
 // What this library implements is NCCL 2.14's API.
 constexpr int kVersion = 21400;
 
-// The last failure of the process, as in NCCL. Never destroyed.
-class LastError {
- public:
-  static LastError& process() {
-    static auto* error = new LastError;
-    return *error;
-  }
-  void set(const std::string& text) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    text_ = text;
-  }
-  std::string get() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return text_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::string text_;
-};
-
-ncclResult_t failed(ncclResult_t code, const std::string& text) {
-  LastError::process().set(text);
-  return code;
-}
-
-// Exceptions end here.
-template <class Body>
-ncclResult_t answer(const Body& body) noexcept {
-  try {
-    return body();
-  } catch (const Failure& failure) {
-    return failed(failure.code, failure.what());
-  } catch (const std::exception& error) {
-    return failed(ncclInternalError, error.what());
-  }
-}
-
-std::shared_ptr<Communicator> find(const void* handle) {
-  auto communicator = Handles<Communicator>::process().find(handle);
-  if (communicator == nullptr) throw Failure(ncclInvalidArgument, "no such communicator");
-  return communicator;
-}
-
-void require(bool condition, const char* text) {
-  if (!condition) throw Failure(ncclInvalidArgument, text);
-}
-
-// A blocking init is awaited when it returns, or, in a group, when the group ends.
-struct Pending {
-  std::shared_ptr<Communicator> communicator;
-  ncclComm_t* handle;
-};
-thread_local int groupDepth = 0;
-thread_local std::vector<Pending> groupPending;
-
-ncclResult_t await(const Pending& pending) {
-  const ncclResult_t result = pending.communicator->waitInitialised();
+// The end of a blocking init.
+ncclResult_t await(const std::shared_ptr<Communicator>& communicator, ncclComm_t* handle) {
+  const ncclResult_t result = communicator->waitInitialised();
   if (result == ncclSuccess) return result;
-  const std::string detail = pending.communicator->detail();
-  Handles<Communicator>::process().remove(*pending.handle);
-  *pending.handle = nullptr;
-  pending.communicator->close(true);
+  const std::string detail = communicator->detail();
+  Handles<Communicator>::process().remove(*handle);
+  *handle = nullptr;
+  communicator->close(true);
   return failed(result, detail);
 }
 
@@ -95,11 +40,7 @@ ncclResult_t init(ncclComm_t* comm, const ncclUniqueId& id, const Communicator::
   const auto communicator = Communicator::start(id, place);
   *comm = static_cast<ncclComm_t>(Handles<Communicator>::process().add(communicator));
   if (!place.blocking) return ncclInProgress;
-  if (groupDepth > 0) {
-    groupPending.push_back({communicator, comm});
-    return ncclSuccess;
-  }
-  return await({communicator, comm});
+  return Group::current().init([communicator, comm] { return await(communicator, comm); });
 }
 
 bool blockingOf(const void* config) {
@@ -144,7 +85,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return answer([&] {
-    const auto communicator = find(comm);
+    const auto communicator = hostccl::communicatorOf(comm);
     communicator->finalize();
     if (communicator->blocking()) communicator->finish();
     return communicator->status();
@@ -154,7 +95,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;
   return answer([&] {
-    find(comm)->finish();
+    hostccl::communicatorOf(comm)->finish();
     const auto communicator = Handles<Communicator>::process().remove(comm);
     require(communicator != nullptr, "no such communicator");
     communicator->close(false);
@@ -175,7 +116,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* result) {
   return answer([&] {
     require(result != nullptr, "the result's address is null");
-    *result = find(comm)->status();
+    *result = hostccl::communicatorOf(comm)->status();
     return ncclSuccess;
   });
 }
@@ -183,7 +124,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* result) {
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
   return answer([&] {
     require(count != nullptr, "the count's address is null");
-    *count = find(comm)->ranks();
+    *count = hostccl::communicatorOf(comm)->ranks();
     return ncclSuccess;
   });
 }
@@ -191,7 +132,7 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
   return answer([&] {
     require(rank != nullptr, "the rank's address is null");
-    *rank = find(comm)->rank();
+    *rank = hostccl::communicatorOf(comm)->rank();
     return ncclSuccess;
   });
 }
@@ -223,40 +164,15 @@ const char* ncclGetLastError(ncclComm_t comm) {
   thread_local std::string text;
   const auto communicator = Handles<Communicator>::process().find(comm);
   text = communicator == nullptr ? "" : communicator->detail();
-  if (text.empty()) text = LastError::process().get();
+  if (text.empty()) text = hostccl::lastFailure();
   return text.c_str();
 }
 
 ncclResult_t ncclGroupStart(void) {
-  groupDepth++;
+  Group::current().start();
   return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd(void) {
-  if (groupDepth == 0) return failed(ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
-  if (--groupDepth > 0) return ncclSuccess;
-  const auto pending = std::move(groupPending);
-  groupPending.clear();
-  ncclResult_t first = ncclSuccess;
-  for (const auto& one : pending) {
-    const ncclResult_t result = answer([&] { return await(one); });
-    if (first == ncclSuccess) first = result;
-  }
-  return first;
-}
-
-ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
-                           ncclRedOp_t op, ncclComm_t comm, void* stream) {
-  return answer([&] {
-    const auto communicator = find(comm);
-    const auto queue = Stream::find(stream);
-    require(queue != nullptr, "no such stream");
-    require(op == ncclSum, "only sums are implemented");
-    require(type == ncclFloat32 || type == ncclInt32 || type == ncclFloat64,
-            "only float32, float64 and int32 are implemented");
-    if (count == 0) return ncclSuccess;
-    require(send != nullptr && recv != nullptr, "a buffer's address is null");
-    communicator->allReduce(*queue, {send, recv, count, type, 0});
-    return ncclSuccess;
-  });
+  return answer([] { return Group::current().end(); });
 }

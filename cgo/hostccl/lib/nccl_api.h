@@ -62,6 +62,21 @@ HOSTCCL_API ncclResult_t ncclGroupEnd(void);
 HOSTCCL_API ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count,
                                        ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                        void* stream);
+HOSTCCL_API ncclResult_t ncclAllGather(const void* send, void* recv, size_t sendCount,
+                                       ncclDataType_t type, ncclComm_t comm, void* stream);
+HOSTCCL_API ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t recvCount,
+                                           ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                           void* stream);
+HOSTCCL_API ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count,
+                                       ncclDataType_t type, int root, ncclComm_t comm,
+                                       void* stream);
+HOSTCCL_API ncclResult_t ncclReduce(const void* send, void* recv, size_t count,
+                                    ncclDataType_t type, ncclRedOp_t op, int root,
+                                    ncclComm_t comm, void* stream);
+HOSTCCL_API ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer,
+                                  ncclComm_t comm, void* stream);
+HOSTCCL_API ncclResult_t ncclRecv(void* recv, size_t count, ncclDataType_t type, int peer,
+                                  ncclComm_t comm, void* stream);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,6 @@
 #include "transport.h"
 
 #include <arpa/inet.h>
-#include <gloo/allreduce.h>
-#include <gloo/math.h>
 #include <gloo/transport/tcp/address.h>
 #include <gloo/transport/tcp/device.h>
 #include <netinet/in.h>
@@ -42,22 +40,6 @@ uint16_t portOf(const sockaddr_storage& address) {
     return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
   }
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-}
-
-template <class T>
-void sumAll(const std::shared_ptr<gloo::Context>& group, const Reduction& reduction,
-            Milliseconds timeout) {
-  gloo::AllreduceOptions options(group);
-  // In place when no input is named. Gloo only reads its input.
-  if (reduction.send != reduction.recv) {
-    options.setInput(static_cast<T*>(const_cast<void*>(reduction.send)), reduction.count);
-  }
-  options.setOutput(static_cast<T*>(reduction.recv), reduction.count);
-  options.setReduceFunction(
-      static_cast<void (*)(void*, const void*, const void*, size_t)>(&gloo::sum<T>));
-  options.setTag(reduction.tag);
-  options.setTimeout(timeout);
-  gloo::allreduce(options);
 }
 
 }  // namespace
@@ -103,18 +85,6 @@ void Transport::connect(const std::vector<Endpoint>& endpoints) {
                     "connecting to rank " + std::to_string(other) + ": " + error.what());
     }
   }
-}
-
-void Transport::allReduce(const Reduction& reduction) {
-  switch (reduction.type) {
-    case ncclInt32:
-      return sumAll<int32_t>(group_, reduction, timeout_);
-    case ncclFloat32:
-      return sumAll<float>(group_, reduction, timeout_);
-    case ncclFloat64:
-      return sumAll<double>(group_, reduction, timeout_);
-  }
-  throw Failure(ncclInvalidArgument, "unknown data type");
 }
 
 void Transport::interrupt() {

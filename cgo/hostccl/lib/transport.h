@@ -10,19 +10,9 @@
 
 #include "deadline.h"
 #include "guarded.h"
-#include "nccl_api.h"
 #include "protocol.h"
 
 namespace hostccl {
-
-// A reduction over all ranks.
-struct Reduction {
-  const void* send;
-  void* recv;
-  size_t count;
-  ncclDataType_t type;
-  uint32_t tag;  // the same on all ranks, different for operations in flight
-};
 
 class Transport {
  public:
@@ -33,11 +23,17 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  // How long an operation waits for a peer.
+  Milliseconds timeout() const { return timeout_; }
+  // What Gloo's own collectives run on, and where buffers for all others come from.
+  const std::shared_ptr<gloo::Context>& group() const { return group_; }
+  GuardedContext& buffers() const { return *context_; }
+
   std::vector<uint16_t> ports() const;
   // Connects to all others; blocks until then, or until interrupt.
   void connect(const std::vector<Endpoint>& endpoints);
-  // Blocks until the sum is there. Throws Failure.
-  void allReduce(const Reduction& reduction);
   // Makes every call that blocks or will block return with a Failure, and closes all connections.
   void interrupt();
 

@@ -23,3 +23,17 @@ FORWARD(int, ncclCommGetAsyncError, (void *comm, int *result), (comm, result))
 FORWARD(const char *, ncclGetErrorString, (int result), (result))
 FORWARD(int, ncclAllReduce, (const void *send, void *recv, size_t count, int type, int op, void *comm, void *stream),
 	(send, recv, count, type, op, comm, stream))
+FORWARD(int, ncclReduceScatter, (const void *send, void *recv, size_t count, int type, int op, void *comm, void *stream),
+	(send, recv, count, type, op, comm, stream))
+FORWARD(int, ncclAllGather, (const void *send, void *recv, size_t count, int type, void *comm, void *stream),
+	(send, recv, count, type, comm, stream))
+FORWARD(int, ncclBroadcast, (const void *send, void *recv, size_t count, int type, int root, void *comm, void *stream),
+	(send, recv, count, type, root, comm, stream))
+FORWARD(int, ncclReduce, (const void *send, void *recv, size_t count, int type, int op, int root, void *comm, void *stream),
+	(send, recv, count, type, op, root, comm, stream))
+FORWARD(int, ncclSend, (const void *send, size_t count, int type, int peer, void *comm, void *stream),
+	(send, count, type, peer, comm, stream))
+FORWARD(int, ncclRecv, (void *recv, size_t count, int type, int peer, void *comm, void *stream),
+	(recv, count, type, peer, comm, stream))
+FORWARD(int, ncclGroupStart, (void), ())
+FORWARD(int, ncclGroupEnd, (void), ())

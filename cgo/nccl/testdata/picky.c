@@ -28,8 +28,15 @@ int ncclCommAbort(void *comm) { (void)comm; return 0; }
 int ncclCommGetAsyncError(void *comm, int *result) { (void)comm; *result = 0; return 0; }
 const char *ncclGetErrorString(int result) { return result == 42 ? "a code of the future" : "other"; }
 const char *ncclGetLastError(void *comm) { (void)comm; return text; }
-int ncclAllReduce(const void *s, void *r, size_t n, int t, int o, void *c, void *q)
-{
-	(void)s; (void)r; (void)n; (void)t; (void)o; (void)c; (void)q;
-	return 0;
-}
+
+// Never called, for no communicator comes to be.
+#define UNUSED(name) int name(void) { return 3; }
+UNUSED(ncclAllReduce)
+UNUSED(ncclAllGather)
+UNUSED(ncclReduceScatter)
+UNUSED(ncclBroadcast)
+UNUSED(ncclReduce)
+UNUSED(ncclSend)
+UNUSED(ncclRecv)
+UNUSED(ncclGroupStart)
+UNUSED(ncclGroupEnd)
