@@ -18,7 +18,7 @@ const maxRows = 16
 // ends the verdict's line: what happens to the job now.
 func (g *Gate) WriteTable(w io.Writer, consequence string) error {
 	var out strings.Builder
-	for _, result := range g.Results {
+	for _, result := range g.figures() {
 		fmt.Fprintf(&out, "preflight: %s on %s, %s backend%s, %s, %s\n", result.Op, count(len(result.Nodes), "node"),
 			g.Backend, g.Library.inBrackets(), size(result.Bytes), count(result.Iters, "iteration"))
 		out.WriteString(result.rows())
@@ -46,7 +46,7 @@ func (g *Gate) WriteLine(w io.Writer, consequence string) error {
 // Headline is the verdict and its figures in one line.
 func (g *Gate) Headline() string {
 	var figures []string
-	for _, result := range g.Results {
+	for _, result := range g.figures() {
 		figures = append(figures, result.figures())
 	}
 	if g.Reason != "" {
@@ -57,6 +57,14 @@ func (g *Gate) Headline() string {
 		Error: "ERROR", Cancelled: "CANCELLED",
 	}[g.Verdict]
 	return fmt.Sprintf("%s  %s.", word, strings.TrimSuffix(strings.Join(figures, "; "), "."))
+}
+
+// figures are the results that say something: what one rank alone takes is no bandwidth.
+func (g *Gate) figures() []Result {
+	if g.Verdict == Untestable {
+		return nil
+	}
+	return g.Results
 }
 
 // figures is "allreduce 0.024 GB/s, floor 0.080 GB/s (30 %)".

@@ -40,6 +40,10 @@ func gates() map[string]report.Gate {
 	silent := gate(report.Fail)
 	silent.Reason = "n3 did not answer"
 	silent.Suspects = []report.Suspect{{Node: "n3", Phase: "init", Why: "said nothing for 30 s"}}
+	alone := gate(report.Untestable, report.Result{
+		Op: "allreduce", Nodes: []string{"n1"}, Ranks: 1, Bytes: 1 << 20, Iters: 2, FloorGBps: 0.08, Correct: true, NodeBusbwGBps: []float64{0},
+	})
+	alone.Reason = "one rank alone moves nothing over a network"
 	missing := gate(report.Error)
 	missing.Library = report.Library{}
 	missing.Reason = "n1: libhostccl.so was not found"
@@ -52,6 +56,7 @@ func gates() map[string]report.Gate {
 		"many nodes": gate(report.Fail, many()),
 		"silent":     silent,
 		"error":      missing,
+		"untestable": alone,
 	}
 }
 
