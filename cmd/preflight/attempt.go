@@ -77,7 +77,7 @@ func recorded(dir rundir.Dir, now report.Gate, asked bool) (report.Gate, bool) {
 // truncated the output in which it stood when it requeued the job.
 func (a *attempt) retell(now report.Gate) {
 	for n := now.Attempt - 1; n >= 0; n-- {
-		text, err := rundir.Find(os.Getenv("HOME"), os.TempDir(), now.Job, n, reportName)
+		text, err := rundir.Find(os.Getenv("HOME"), temporary, now.Job, n, reportName)
 		if err != nil {
 			continue
 		}
@@ -91,6 +91,10 @@ func (a *attempt) retell(now report.Gate) {
 
 const reportName = "gate.json"
 
+// temporary is where users without a home keep reports. Not TMPDIR: it is often
+// another directory for each job or step, or one that does not exist.
+const temporary = "/tmp"
+
 func directory(g report.Gate) (rundir.Dir, error) {
-	return rundir.Open(os.Getenv("HOME"), os.TempDir(), g.Job, g.Attempt)
+	return rundir.Open(os.Getenv("HOME"), temporary, g.Job, g.Attempt)
 }

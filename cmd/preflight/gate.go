@@ -207,18 +207,22 @@ func programHome() (string, error) {
 	return filepath.Dir(filepath.Dir(self)), nil
 }
 
-// untilSignal ends the context on the signals by which a user or Slurm cancels a job.
+// untilSignal ends the context on the signals by which a user or Slurm cancels
+// a job. SIGPIPE cancels nothing: a reader of the output that has gone, such as
+// head, does not judge the nodes.
 func untilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
 	go func() {
 		if s := <-signals; s == syscall.SIGINT {
 			cancel(gate.Cancelled(exitcode.Interrupted))
 		}
 		cancel(gate.Cancelled(exitcode.Terminated))
 	}()
-	return ctx, func() { signal.Stop(signals) }
+	return ctx, func() { signal.Stop(signals); signal.Stop(pipe) }
 }
 
 // tell writes the report, then the table that says where it is, then one line for the administrator.

@@ -27,7 +27,7 @@ func (g *Gate) WriteTable(w io.Writer, consequence string) error {
 		fmt.Fprintf(&out, "preflight: suspect %s (%s): %s\n", suspect.Node, suspect.Phase, suspect.Why)
 	}
 	for _, note := range g.Notes {
-		fmt.Fprintf(&out, "preflight: note: %s\n", note)
+		fmt.Fprintf(&out, "preflight: note: %s\n", strings.ReplaceAll(note, "\n", "; "))
 	}
 	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("print the table: %w", err)

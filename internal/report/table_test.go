@@ -47,7 +47,7 @@ func gates() map[string]report.Gate {
 	missing := gate(report.Error)
 	missing.Library = report.Library{}
 	missing.Reason = "n1: libhostccl.so was not found"
-	missing.Notes = []string{"the site's gate.iters=x was ignored"}
+	missing.Notes = []string{"the site's gate.iters=x was ignored", "one line\nand another"}
 	return map[string]report.Gate{
 		"pass":       gate(report.Pass, four(0.117, 0.080)),
 		"fail":       gate(report.Fail, four(0.024, 0.080)),
