@@ -148,15 +148,18 @@ int begin_in_batch(spank_t sp)
 }
 
 /*
- * In srun, which has its allocation and has launched nothing yet. Slurm's own
- * number of the job wins: srun --jobid=7 may be called inside another job.
+ * In srun, before it launches anything. The job is the one that srun was told to
+ * run in; 0: the one that it has made, and then Slurm knows its number.
  */
-int begin_in_srun(spank_t sp)
+int begin_in_srun(spank_t sp, uint32_t job)
 {
 	struct environment env = { .set_count = 0 };
+	char number[16];
 
-	set_number(&env, sp, "SLURM_JOB_ID", S_JOB_ID);
-	if (getenv("SLURM_JOB_NUM_NODES") == NULL)
-		set_number(&env, sp, "SLURM_JOB_NUM_NODES", S_JOB_NNODES);
+	snprintf(number, sizeof(number), "%u", job);
+	if (job != 0)
+		environment_set(&env, "SLURM_JOB_ID", number);
+	else
+		set_number(&env, sp, "SLURM_JOB_ID", S_JOB_ID);
 	return begin("srun", &env, environ);
 }

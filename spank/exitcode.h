@@ -1,7 +1,7 @@
 /*
  * The exit codes of the gate, the same numbers as internal/exitcode. The front
- * itself ends only with EXITCODE_UNAVAILABLE; every other code is the helper's,
- * handed on. A test in tests/loader compares this list with the Go package.
+ * itself ends only with EXITCODE_UNAVAILABLE, and EXITCODE_USAGE for an option that no
+ * client of ours has seen; every other code is the helper's, handed on. A test in tests/loader compares this list with the Go package.
  */
 #ifndef PREFLIGHT_EXITCODE_H
 #define PREFLIGHT_EXITCODE_H

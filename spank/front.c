@@ -7,6 +7,8 @@
  * So the job is ended with an exit code of the process itself, which was measured
  * to work on three releases of Slurm, under `required` and `optional` alike.
  */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -60,7 +62,7 @@ int slurm_spank_user_init(spank_t sp, int ac, char *av[])
 	(void)av;
 	if (is_batch_step(sp)) {
 		options_adopt(sp);
-		gates_this_task = options_given() || site_may_gate();
+		gates_this_task = options_given() || options_fault() != NULL || site_may_gate();
 	}
 	return 0;
 }
@@ -78,6 +80,11 @@ int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 	(void)av;
 	if (!gates_this_task)
 		return 0;
+	if (options_fault() != NULL) {
+		dprintf(STDERR_FILENO, "%s. The job stops with exit code %d.\n", options_fault(),
+			EXITCODE_USAGE);
+		_exit(EXITCODE_USAGE);
+	}
 	code = begin_in_batch(sp);
 	if (code != EXITCODE_FIT)
 		_exit(code);
@@ -90,19 +97,48 @@ static bool gates_this_srun(void)
 }
 
 /*
- * Called in srun alone, between its allocation and its launch. exit, because
- * srun's own handlers release the allocation, in 0.2 s.
+ * Once for each srun. Later releases of Slurm call a hook in a thread for each
+ * component of a heterogeneous job; the others wait for the first. exit, because
+ * srun's own handlers release the allocation that it made, in 0.2 s.
  */
-int slurm_spank_local_user_init(spank_t sp, int ac, char *av[])
+static int gate_srun(spank_t sp, uint32_t job)
 {
-	int code;
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static bool gated;
+	int code = EXITCODE_FIT;
+
+	if (spank_context() != S_CTX_LOCAL || !gates_this_srun())
+		return 0;
+	pthread_mutex_lock(&mutex);
+	if (!gated)
+		code = begin_in_srun(sp, job);
+	if (code != EXITCODE_FIT)
+		exit(code);
+	gated = true;
+	pthread_mutex_unlock(&mutex);
+	return 0;
+}
+
+/*
+ * Called in sbatch, salloc and srun once the options of a component are read. An
+ * srun inside a job is gated here, before it makes its step: a step that is made
+ * and not launched keeps its nodes until the job ends, scancel or not, and every
+ * later srun of the job waits for them (measured).
+ */
+int slurm_spank_init_post_opt(spank_t sp, int ac, char *av[])
+{
+	uint32_t job = allocation_of_srun();
 
 	(void)ac;
 	(void)av;
-	if (spank_context() != S_CTX_LOCAL || !gates_this_srun())
-		return 0;
-	code = begin_in_srun(sp);
-	if (code != EXITCODE_FIT)
-		exit(code);
-	return 0;
+	options_end_component();
+	return job == 0 ? 0 : gate_srun(sp, job);
+}
+
+/* Called in srun alone, between its allocation and its launch. */
+int slurm_spank_local_user_init(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return gate_srun(sp, 0);
 }

@@ -2,6 +2,7 @@
  * The parts of the SPANK front and how they fit together:
  *
  *   front.c        the hooks that Slurm calls
+ *   allocation.c   which job srun was told to run in
  *   option.c       our command line options: registration, values, transport
  *   check.c        whether an option's value is good, and who decides that
  *   door.c         the one door to Go: libpreflight.so in this process
@@ -41,6 +42,7 @@
 struct option {
 	const char *name;
 	char value[OPTION_BYTES_MAX + 1]; /* empty: not given */
+	char *fault; /* what is wrong with a value that no client of ours saw; NULL: nothing */
 };
 
 #define OPTION_COUNT 1
@@ -48,7 +50,11 @@ extern struct option options[OPTION_COUNT];
 
 void options_register(spank_t sp);
 void options_adopt(spank_t sp);
+void options_end_component(void);
 bool options_given(void);
+const char *options_fault(void);
+
+uint32_t allocation_of_srun(void);
 
 /* Each is true for a good value; otherwise the sentence tells the user what is wrong. */
 bool check_at_sight(const char *name, const char *value, char sentence[SENTENCE_BYTES]);
@@ -73,7 +79,7 @@ bool site_stops_on_error(void);
 
 bool begin_is_our_parent(void);
 int begin_in_batch(spank_t sp);
-int begin_in_srun(spank_t sp);
+int begin_in_srun(spank_t sp, uint32_t job);
 
 /* A program of ours that was started and not yet waited for. */
 struct child {

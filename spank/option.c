@@ -4,6 +4,7 @@
  * srun alone), and job_prolog could not ask for it if there were such a table.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "front.h"
@@ -12,6 +13,8 @@
 #define OPTION_VARIABLE "SLURM_SPANK__SLURM_SPANK_OPTION_preflight_"
 
 struct option options[OPTION_COUNT] = { { .name = "nccl-validate" } };
+
+static int components_read; /* in sbatch, salloc and srun */
 
 static int on_option(int index, const char *value, int remote);
 
@@ -47,24 +50,61 @@ static void keep(struct option *option, const char *value)
 	snprintf(option->value, sizeof(option->value), "%s", value);
 }
 
+static void blame(struct option *option, const char *sentence)
+{
+	free(option->fault);
+	option->fault = strdup(sentence);
+}
+
+/*
+ * Called by sbatch, salloc and srun when the options of one component of a
+ * heterogeneous job have been read; a plain job is one component.
+ */
+void options_end_component(void)
+{
+	components_read++;
+}
+
+/*
+ * The first component of a heterogeneous job has the only batch step, and Slurm
+ * gives that step no other component's options (measured): an option there would
+ * be accepted and never seen. sbatch calls again for each component with what
+ * the first one was given.
+ */
+static bool fits_components(const struct option *option, const char *value,
+			    char sentence[SENTENCE_BYTES])
+{
+	if (components_read == 0 || strcmp(option->value, value) == 0)
+		return true;
+	snprintf(sentence, SENTENCE_BYTES,
+		 "preflight: --%s=%s cannot be given to component %d of a heterogeneous job alone: give it "
+		 "to component 0, it then holds for every component",
+		 option->name, value, components_read);
+	return false;
+}
+
 /*
  * Called by Slurm for each use of an option, the last use wins. In slurmstepd a
  * failure would only be logged, 22.05 calls twice, and the value may come from a
- * client that never loaded this plugin: there a bad one is dropped.
+ * client that never loaded this plugin: a bad one ends the batch task later.
  */
 static int on_option(int index, const char *value, int remote)
 {
 	struct option *option = &options[index];
 	char sentence[SENTENCE_BYTES];
 	bool good = remote ? check_at_sight(option->name, value, sentence)
-			   : check_option(option->name, value, sentence);
+			   : check_option(option->name, value, sentence) &&
+				     fits_components(option, value, sentence);
 
 	if (good) {
 		keep(option, value);
 		return 0;
 	}
 	slurm_error("%s", sentence);
-	return remote ? 0 : -1;
+	if (!remote)
+		return -1;
+	blame(option, sentence);
+	return 0;
 }
 
 static void variable_name(const struct option *option, char *name, size_t size)
@@ -86,13 +126,16 @@ static void adopt(spank_t sp, struct option *option)
 	if (err == ESPANK_ENV_NOEXIST)
 		return;
 	spank_unsetenv(sp, variable);
-	if (option->value[0] != '\0')
+	if (option->value[0] != '\0' || (err == ESPANK_SUCCESS && value[0] == '\0'))
 		return;
+	if (err != ESPANK_SUCCESS)
+		snprintf(sentence, sizeof(sentence),
+			 "preflight: the value of --%s has more than the %d bytes that are allowed",
+			 option->name, OPTION_BYTES_MAX);
 	if (err == ESPANK_SUCCESS && check_at_sight(option->name, value, sentence))
 		keep(option, value);
 	else
-		slurm_error("preflight: --%s ignored, its value is not a plain text of %d bytes",
-			    option->name, OPTION_BYTES_MAX);
+		blame(option, sentence);
 }
 
 /*
@@ -114,4 +157,13 @@ bool options_given(void)
 		if (options[i].value[0] != '\0')
 			return true;
 	return false;
+}
+
+/* What is wrong with an option that reached the batch step; NULL when nothing is. */
+const char *options_fault(void)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (options[i].value[0] == '\0' && options[i].fault != NULL)
+			return options[i].fault;
+	return NULL;
 }

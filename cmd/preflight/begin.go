@@ -55,7 +55,7 @@ func begin(ctx context.Context, site collectives.Site, option string, start gate
 		return usage(err)
 	}
 	run := gateRun{
-		demand: demand, problems: site.Problems, consequence: consequences[start], once: start == gate.Srun, out: out,
+		demand: demand, problems: site.Problems, consequence: consequences[start], once: start == gate.Srun, retells: start == gate.Batch, out: out,
 	}
 	return run.gate(ctx)
 }

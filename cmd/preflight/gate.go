@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +22,7 @@ import (
 	"slurm-preflight/internal/exitcode"
 	"slurm-preflight/internal/report"
 	"slurm-preflight/internal/rundir"
+	"slurm-preflight/internal/slurm"
 )
 
 const gateHelp = `Measure the nodes of the job that this command runs in, now, and print the verdict.
@@ -88,8 +89,10 @@ type gateRun struct {
 	consequence func(job string, verdict report.Verdict, exit int) string
 	// once spares a measurement that the same attempt of the job has passed already.
 	once bool
-	out  io.Writer // where the table goes
-	json io.Writer // where the report goes too; nil for nowhere
+	// retells prints the verdict of the attempt before a requeue.
+	retells bool
+	out     io.Writer // where the table goes
+	json    io.Writer // where the report goes too; nil for nowhere
 }
 
 // gate measures, tells the user, and returns the exit code as an error.
@@ -106,41 +109,91 @@ func (r gateRun) gate(ctx context.Context) error {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	result, measured := request.Run(ctx)
-	if !measured {
-		return r.remember(result)
+	jobs, err := slurm.Components(ctx, request.JobID)
+	if err != nil {
+		jobs = []string{request.JobID} // the gate meets the same error and reports it
 	}
-	result.Notes = append(result.Notes, r.demand.Notes...)
+	var decisive report.Gate
+	for i, id := range jobs {
+		request.JobID = id
+		decisive, err = r.component(ctx, request, decisive, i == len(jobs)-1)
+		if err != nil || decisive.Verdict == report.Cancelled {
+			break
+		}
+	}
+	if err == nil && decisive.Exit != exitcode.Fit {
+		return exitError{code: decisive.Exit}
+	}
+	return err
+}
+
+// component gates one component of a heterogeneous job, or a plain job, which
+// is its own last component. It returns the report that decides so far.
+func (r gateRun) component(ctx context.Context, request gate.Request, decisive report.Gate, last bool) (report.Gate, error) {
+	here := attempt{
+		out: r.out, once: r.once, asked: r.demand.Asked, retells: r.retells, limit: request.Config.Gate.Timeout + time.Minute,
+	}
+	defer here.leave()
+	request.Enter = here.enter
+	result, measured := request.Run(ctx)
+	if decisive.Verdict == "" || gravity(result) > gravity(decisive) {
+		decisive = result
+	}
+	end := ""
+	if last || result.Verdict == report.Cancelled {
+		end = r.end(decisive)
+	}
+	if result.Component != "" {
+		end = " Component " + result.Component + "." + end
+	}
+	if !measured {
+		r.remember(result, end)
+		return decisive, nil
+	}
+	result.Notes = append(append(result.Notes, here.notes...), r.demand.Notes...)
 	for _, problem := range r.problems {
 		result.Notes = append(result.Notes, "ignored: "+problem.String())
 	}
-	if err := r.tell(result, r.demand.Spec.Report); err != nil {
-		return err
+	return decisive, r.tell(result, end, reportFile(r.demand.Spec.Report, result.Component))
+}
+
+// gravity orders reports by how much each decides about the whole job.
+func gravity(result report.Gate) int {
+	switch {
+	case result.Verdict == report.Cancelled:
+		return 3
+	case result.Exit != exitcode.Fit:
+		return 2
+	case result.Verdict == report.Fail || result.Verdict == report.Error:
+		return 1
+	default:
+		return 0
 	}
-	if result.Exit != exitcode.Fit {
-		return exitError{code: result.Exit}
+}
+
+// reportFile is where report=FILE goes: for each later component of a
+// heterogeneous job, a file of its own.
+func reportFile(path, component string) string {
+	_, offset, _ := strings.Cut(component, "+")
+	if path == "" || offset == "" || offset == "0" {
+		return path
 	}
-	return nil
+	return path + "." + offset
 }
 
 // remember is all that is said where an earlier gate answers: nothing to those who never asked.
-func (r gateRun) remember(result report.Gate) error {
-	if !r.demand.Asked {
-		return nil
+func (r gateRun) remember(result report.Gate, end string) {
+	if r.demand.Asked {
+		_ = result.WriteLine(r.out, "Measured before in this job, not again."+end) // as in tell
 	}
-	return result.WriteLine(r.out, "Measured before in this job, not again."+r.end(result))
 }
 
 func (r gateRun) request() (gate.Request, error) {
 	home, err := programHome()
-	request := gate.Request{
+	return gate.Request{
 		JobID: os.Getenv("SLURM_JOB_ID"), SpecText: r.demand.Text, Spec: r.demand.Spec, Config: r.demand.Config,
 		Asked: r.demand.Asked, Home: home, Log: slog.Default(),
-	}
-	if r.once {
-		request.Recorded = r.recorded
-	}
-	return request, err
+	}, err
 }
 
 // programHome is the directory above the one that holds this program: its bin
@@ -156,50 +209,28 @@ func programHome() (string, error) {
 	return filepath.Dir(filepath.Dir(self)), nil
 }
 
-// untilSignal ends the context on the signals by which a user or Slurm cancels a job.
+// untilSignal ends the context on the signals by which a user or Slurm cancels
+// a job. SIGPIPE cancels nothing: a reader of the output that has gone, such as
+// head, does not judge the nodes.
 func untilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
 	go func() {
 		if s := <-signals; s == syscall.SIGINT {
 			cancel(gate.Cancelled(exitcode.Interrupted))
 		}
 		cancel(gate.Cancelled(exitcode.Terminated))
 	}()
-	return ctx, func() { signal.Stop(signals) }
-}
-
-// recorded finds the report of a gate that this attempt of the job has passed.
-// A user may ask for a second look at nodes that failed; the site asks once.
-func (r gateRun) recorded(now report.Gate) (report.Gate, bool) {
-	dir, err := directory(now)
-	if err != nil {
-		return report.Gate{}, false
-	}
-	text, err := dir.Read(reportName)
-	if err != nil {
-		return report.Gate{}, false
-	}
-	var old report.Gate
-	if json.Unmarshal(text, &old) != nil {
-		return report.Gate{}, false
-	}
-	return old, old.Answers(now) || !r.demand.Asked && old.LetThrough(now)
-}
-
-const reportName = "gate.json"
-
-func directory(g report.Gate) (rundir.Dir, error) {
-	return rundir.Open(os.Getenv("HOME"), os.TempDir(), g.Job, g.Attempt)
+	return ctx, func() { signal.Stop(signals); signal.Stop(pipe) }
 }
 
 // tell writes the report, then the table that says where it is, then one line for the administrator.
-func (r gateRun) tell(result report.Gate, extra string) error {
+func (r gateRun) tell(result report.Gate, end, extra string) error {
 	place := r.write(&result, extra)
-	if err := result.WriteTable(r.out, strings.TrimSpace(r.end(result)+place)); err != nil {
-		return exitError{exitcode.Unavailable, err}
-	}
+	_ = result.WriteTable(r.out, strings.TrimSpace(end+place)) // an output that is full or gone changes no verdict
 	logLines(logged(result.Job, result.Headline(), r.problems))
 	if r.json != nil {
 		return result.WriteJSON(r.json)
@@ -233,7 +264,11 @@ func (r gateRun) end(result report.Gate) string {
 	if r.consequence == nil {
 		return ""
 	}
-	return " " + r.consequence(result.Job, result.Verdict, result.Exit)
+	job, _, _ := strings.Cut(result.Component, "+")
+	if job == "" {
+		job = result.Job
+	}
+	return " " + r.consequence(job, result.Verdict, result.Exit)
 }
 
 // write leaves gate.json behind and says where. A report that cannot be written

@@ -31,9 +31,10 @@ type Request struct {
 	Asked bool
 	// Home is the directory whose bin and lib hold our programs, the same on all nodes.
 	Home string
-	// Recorded may answer with an earlier report of the same gate on the same attempt; nil for never.
-	Recorded func(now report.Gate) (report.Gate, bool)
-	Log      *slog.Logger
+	// Enter is called once it is known which attempt of which job is gated. It may wait, and
+	// may answer with an earlier report of the same gate on the same attempt; nil for never.
+	Enter func(ctx context.Context, now report.Gate) (report.Gate, bool)
+	Log   *slog.Logger
 }
 
 // Run measures the job's nodes, unless an earlier report answers. Every outcome is in the report.
@@ -41,17 +42,20 @@ func (r Request) Run(ctx context.Context) (result report.Gate, measured bool) {
 	gate := report.Gate{Job: r.JobID, Spec: r.SpecText}
 	job, err := slurm.ShowJob(ctx, r.JobID)
 	if err == nil {
-		gate.Attempt, gate.Started, gate.Nodes = job.Restart, job.Started, job.Nodes
-		if r.Recorded != nil {
-			if old, ok := r.Recorded(gate); ok {
+		gate.Attempt, gate.Started, gate.Nodes, gate.Component = job.Restart, job.Started, job.Nodes, job.Component()
+		if r.Enter != nil {
+			if old, ok := r.Enter(ctx, gate); ok {
 				return old, false
 			}
 		}
 		gate.Backend, err = r.backend(job)
 	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		gate.Verdict, gate.Reason = report.Cancelled, "the gate was cancelled"
+	case err != nil:
 		gate.Verdict, gate.Reason = report.Error, err.Error()
-	} else {
+	default:
 		r.measure(ctx, job, &gate)
 	}
 	r.settle(ctx, &gate)
@@ -79,7 +83,7 @@ func (r Request) measure(ctx context.Context, job slurm.Job, gate *report.Gate) 
 	for _, size := range settings.Size.List() {
 		plan.Sizes = append(plan.Sizes, int64(size))
 	}
-	step := slurm.Step{JobID: job.ID, Nodes: len(job.Nodes), Command: r.worker(nonce)}
+	step := slurm.Step{Job: job, Command: r.worker(nonce)}
 	conductor.Run(ctx, plan, gate, nonce, r.Log, func() (conductor.Step, error) { return step.Launch() })
 	failed := gate.Verdict == report.Fail || gate.Verdict == report.Error
 	if failed && r.ended(ctx, gate) {

@@ -27,10 +27,12 @@ const (
 
 // Gate is one run of the gate, as gate.json holds it.
 type Gate struct {
-	Schema  string  `json:"schema"`
-	Job     string  `json:"job"`
-	Attempt int     `json:"attempt"`
-	Verdict Verdict `json:"verdict"`
+	Schema  string `json:"schema"`
+	Job     string `json:"job"`
+	Attempt int    `json:"attempt"`
+	// Component is Slurm's name for the job if it is a component of a heterogeneous job, such as 52+1.
+	Component string  `json:"component,omitempty"`
+	Verdict   Verdict `json:"verdict"`
 	// Exit is the exit code of the gate: 0 with on-fail=warn, whatever the verdict.
 	Exit    int     `json:"exit"`
 	Reason  string  `json:"reason,omitempty"`

@@ -33,7 +33,7 @@ func (g *Gate) WriteTable(w io.Writer, consequence string) error {
 		fmt.Fprintf(&out, "preflight: and %s, all of them in the report\n", count(more, "more suspect"))
 	}
 	for _, note := range g.Notes {
-		fmt.Fprintf(&out, "preflight: note: %s\n", note)
+		fmt.Fprintf(&out, "preflight: note: %s\n", strings.ReplaceAll(note, "\n", "; "))
 	}
 	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("print the table: %w", err)
@@ -68,8 +68,12 @@ func (g *Gate) Headline() string {
 // sweep is the results of one collective, the largest size last; usually there is one.
 type sweep []Result
 
-// sweeps groups the results by their collective.
+// sweeps groups the results by their collective. Of one rank alone there are
+// none: what it takes is no bandwidth.
 func (g *Gate) sweeps() []sweep {
+	if g.Verdict == Untestable {
+		return nil
+	}
 	var all []sweep
 	for i, result := range g.Results {
 		if i == 0 || result.Op != g.Results[i-1].Op {

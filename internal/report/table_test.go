@@ -77,10 +77,14 @@ func gates() map[string]report.Gate {
 	silent := gate(report.Fail)
 	silent.Reason = "n3 did not answer"
 	silent.Suspects = []report.Suspect{{Node: "n3", Phase: "init", Why: "said nothing for 30 s"}}
+	alone := gate(report.Untestable, report.Result{
+		Op: "allreduce", Nodes: []string{"n1"}, Ranks: 1, Bytes: 1 << 20, Iters: 2, FloorGBps: 0.08, Correct: true, NodeBusbwGBps: []float64{0},
+	})
+	alone.Reason = "one rank alone moves nothing over a network"
 	missing := gate(report.Error)
 	missing.Library = report.Library{}
 	missing.Reason = "n1: libhostccl.so was not found"
-	missing.Notes = []string{"the site's gate.iters=x was ignored"}
+	missing.Notes = []string{"the site's gate.iters=x was ignored", "one line\nand another"}
 	return map[string]report.Gate{
 		"pass":                     gate(report.Pass, four(0.117, 0.080)),
 		"fail":                     gate(report.Fail, four(0.024, 0.080)),
@@ -94,6 +98,7 @@ func gates() map[string]report.Gate {
 		"several in a sweep":       gate(report.Pass, append(swept(), of("alltoall", swept()...)...)...),
 		"silent":                   silent,
 		"error":                    missing,
+		"untestable":               alone,
 	}
 }
 

@@ -23,9 +23,9 @@ const maxFile = 16 << 20
 // Open makes the directory of an attempt in the first place that lets us write:
 // state directory of home (empty if the user has none), then temporary directory.
 func Open(home, temporary, job string, attempt int) (Dir, error) {
-	name := fmt.Sprintf("%s.%d", job, attempt)
-	if !filepath.IsLocal(name) || filepath.Base(name) != name {
-		return Dir{}, fmt.Errorf("job %q cannot name a directory", job)
+	name, err := attemptName(job, attempt)
+	if err != nil {
+		return Dir{}, err
 	}
 	var refusals []error
 	if home != "" {
@@ -35,11 +35,50 @@ func Open(home, temporary, job string, attempt int) (Dir, error) {
 		}
 		refusals = append(refusals, err)
 	}
-	dir, err := private(filepath.Join(temporary, "preflight-"+strconv.Itoa(os.Getuid())), name)
+	dir, err := private(shelter(temporary), name)
 	if err == nil {
 		return dir, nil
 	}
 	return Dir{}, fmt.Errorf("no place for the report: %w", errors.Join(append(refusals, err)...))
+}
+
+// Find opens a file that an earlier attempt left in one of the places of Open, and makes nothing.
+func Find(home, temporary, job string, attempt int, file string) ([]byte, error) {
+	name, err := attemptName(job, attempt)
+	if err != nil {
+		return nil, err
+	}
+	bases := []string{shelter(temporary)}
+	if home != "" {
+		bases = []string{stateOf(home), shelter(temporary)}
+	}
+	var refusals []error
+	for _, base := range bases {
+		err := owned(base)
+		if err == nil {
+			var text []byte
+			if text, err = (Dir{filepath.Join(base, name)}).Read(file); err == nil {
+				return text, nil
+			}
+		}
+		refusals = append(refusals, err)
+	}
+	return nil, errors.Join(refusals...)
+}
+
+func attemptName(job string, attempt int) (string, error) {
+	name := fmt.Sprintf("%s.%d", job, attempt)
+	if !filepath.IsLocal(name) || filepath.Base(name) != name {
+		return "", fmt.Errorf("job %q cannot name a directory", job)
+	}
+	return name, nil
+}
+
+func stateOf(home string) string { return filepath.Join(home, ".local", "state", "preflight") }
+
+// shelter is the place of users without a home.
+func shelter(temporary string) string {
+	return filepath.Join(temporary, "preflight-"+strconv.Itoa(os.Getuid()))
 }
 
 // below makes the attempt's directory in an existing home; a home that is
@@ -48,11 +87,11 @@ func below(home, name string) (Dir, error) {
 	if info, err := os.Stat(home); err != nil || !info.IsDir() {
 		return Dir{}, errors.Join(fmt.Errorf("home %s is no directory", home), err)
 	}
-	state := filepath.Join(home, ".local", "state")
-	if err := os.MkdirAll(state, 0o700); err != nil {
+	state := stateOf(home)
+	if err := os.MkdirAll(filepath.Dir(state), 0o700); err != nil {
 		return Dir{}, err
 	}
-	return private(filepath.Join(state, "preflight"), name)
+	return private(state, name)
 }
 
 // private makes base/name for the owner alone. Anybody can make directories and
@@ -61,13 +100,8 @@ func private(base, name string) (Dir, error) {
 	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Dir{}, err
 	}
-	info, err := os.Lstat(base)
-	if err != nil {
+	if err := owned(base); err != nil {
 		return Dir{}, err
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
-		return Dir{}, fmt.Errorf("%s is not a directory that only its owner can write: it is %s", base, info.Mode())
 	}
 	dir := Dir{filepath.Join(base, name)}
 	if err := os.Mkdir(dir.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -78,6 +112,19 @@ func private(base, name string) (Dir, error) {
 		return Dir{}, err
 	}
 	return dir, errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// owned says why base is not a real directory of our own that nobody else can write.
+func owned(base string) error {
+	info, err := os.Lstat(base)
+	if err != nil {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is not a directory that only its owner can write: it is %s", base, info.Mode())
+	}
+	return nil
 }
 
 // Path is where a file of this name stands.

@@ -17,6 +17,10 @@ import (
 // Job is what the gate needs to know of a job.
 type Job struct {
 	ID string
+	// HetLeader is the first component of the heterogeneous job that this is
+	// component HetOffset of; empty for a plain job.
+	HetLeader string
+	HetOffset int
 	// State is Slurm's word for it, such as RUNNING or CANCELLED.
 	State string
 	// Partition is the one that it runs in.
@@ -38,10 +42,7 @@ const commandTimeout = 30 * time.Second
 
 // ShowJob asks slurmctld about a job.
 func ShowJob(ctx context.Context, id string) (Job, error) {
-	if _, err := strconv.ParseUint(id, 10, 32); err != nil {
-		return Job{}, fmt.Errorf("%q is not a job id", id)
-	}
-	text, err := scontrol(ctx, "--detail", "show", "job", id)
+	text, err := showJob(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
@@ -53,7 +54,7 @@ func ShowJob(ctx context.Context, id string) (Job, error) {
 		return Job{}, fmt.Errorf("job %s has no nodes: scontrol shows no NodeList for it", id)
 	}
 	job := Job{
-		ID: id, State: record.state, Partition: record.partition, Batch: record.batch,
+		ID: id, HetLeader: record.het.leader, HetOffset: record.het.offset, State: record.state, Partition: record.partition, Batch: record.batch,
 		Started: record.started, Restart: record.restarts, GPUs: map[string]int{},
 	}
 	if job.Nodes, err = hostnames(ctx, record.nodeList); err != nil {
@@ -71,6 +72,13 @@ func ShowJob(ctx context.Context, id string) (Job, error) {
 	return job, nil
 }
 
+func showJob(ctx context.Context, id string) (string, error) {
+	if _, err := strconv.ParseUint(id, 10, 32); err != nil {
+		return "", fmt.Errorf("%q is not a job id", id)
+	}
+	return scontrol(ctx, "--detail", "show", "job", id)
+}
+
 // hostnames expands Slurm's bracketed node list.
 func hostnames(ctx context.Context, list string) ([]string, error) {
 	if !strings.ContainsAny(list, "[,") {
@@ -84,7 +92,7 @@ func scontrol(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, "scontrol", args...) //nolint:gosec // fixed words, a number and a node list of Slurm's own
-	command.Env = environment("")
+	command.Env = environment()
 	command.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
@@ -101,15 +109,12 @@ func scontrol(ctx context.Context, args ...string) (string, error) {
 // environment is what our Slurm commands see. Inherited SLURM_* variables would
 // silently change them (SLURM_NTASKS wins over --ntasks-per-node, measured), and
 // SLURM_SPANK_* would make the gate call itself.
-func environment(jobID string) []string {
+func environment() []string {
 	env := []string{"LANG=C"}
 	for _, name := range []string{"PATH", "SLURM_CONF", "HOME"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
-	}
-	if jobID != "" {
-		env = append(env, "SLURM_JOB_ID="+jobID)
 	}
 	return env
 }

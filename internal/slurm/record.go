@@ -9,6 +9,7 @@ import (
 
 // record is the part of "scontrol show job" that we read.
 type record struct {
+	het       component
 	state     string
 	partition string
 	nodeList  string
@@ -63,6 +64,8 @@ var once = map[string]bool{"JobId": true, "JobState": true, "Partition": true, "
 // take takes in one line: its first key with its value, and all its fields.
 func (r *record) take(key, value string, fields []string) {
 	switch key {
+	case "JobId":
+		r.het = componentOf(fields)
 	case "JobState":
 		r.state = value
 	case "Partition":

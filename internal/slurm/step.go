@@ -17,8 +17,7 @@ import (
 
 // Step describes a step that runs beside the user's own, one task per node.
 type Step struct {
-	JobID string
-	Nodes int
+	Job Job
 	// Command is the program and its arguments; the program's path is absolute.
 	Command []string
 }
@@ -28,13 +27,22 @@ type Step struct {
 // tasks, its CPU binding, and KillOnBadExit, which would end the step that must
 // still find the culprit.
 func (s Step) args() []string {
-	nodes := strconv.Itoa(s.Nodes)
+	nodes := strconv.Itoa(len(s.Job.Nodes))
 	args := []string{
-		"--jobid=" + s.JobID, "--nodes=" + nodes, "--ntasks=" + nodes, "--ntasks-per-node=1",
+		"--nodes=" + nodes, "--ntasks=" + nodes, "--ntasks-per-node=1",
 		"--overlap", "--overcommit", "--mem=0", "--gres=none", "--cpu-bind=none", "--mpi=none",
 		"--export=NONE", "--kill-on-bad-exit=0", "--wait=0", "--chdir=/", "--job-name=preflight",
 	}
-	return append(args, s.Command...)
+	return append(append(args, s.place()...), s.Command...)
+}
+
+// place says in which job the step runs. A component of a heterogeneous job is
+// reached through the first one alone (measured).
+func (s Step) place() []string {
+	if s.Job.HetLeader == "" {
+		return []string{"--jobid=" + s.Job.ID}
+	}
+	return []string{"--jobid=" + s.Job.HetLeader, "--het-group=" + strconv.Itoa(s.Job.HetOffset)}
 }
 
 // Running is a step that was launched.
@@ -50,7 +58,7 @@ type Running struct {
 // Launch starts the step. It returns at once; that no task came up shows in Output.
 func (s Step) Launch() (*Running, error) {
 	command := exec.Command("srun", s.args()...) //nolint:gosec,noctx // no shell, and End ends it in its own way
-	command.Env = environment(s.JobID)
+	command.Env = environment()
 	// Out of our process group: a Ctrl-C is ours to handle, srun would only ask for a second one.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.WaitDelay = time.Second

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -194,13 +195,7 @@ func TestEnvironmentOfBeginInSrun(t *testing.T) {
 	command := h.loader(t, "local", srun(nil)...)
 	command.Env = append(append([]string{"SLURM_JOB_ID=7", "SLURM_CONF=/etc/slurm/slurm.conf"}, foreign...), allowed...)
 	finish(t, command)
-	require.Equal(t, append([]string{"SLURM_JOB_ID=12", "SLURM_JOB_NUM_NODES=4", pathOf(command.Path), "SLURM_CONF=/etc/slurm/slurm.conf"}, allowed...), h.record(t).env)
-
-	h = install(t)
-	command = h.loader(t, "local", srun(nil)...)
-	command.Env = []string{"SLURM_JOB_NUM_NODES=9"}
-	finish(t, command)
-	require.Equal(t, []string{"SLURM_JOB_ID=12", pathOf(command.Path), "SLURM_JOB_NUM_NODES=9"}, h.record(t).env)
+	require.Equal(t, append([]string{"SLURM_JOB_ID=12", pathOf(command.Path), "SLURM_CONF=/etc/slurm/slurm.conf"}, allowed...), h.record(t).env)
 }
 
 func TestMissingProgramEndsTheJobWithASentence(t *testing.T) {
@@ -229,14 +224,91 @@ func TestBatchStepTakesTheOptionOutOfTheEnvironment(t *testing.T) {
 	require.Equal(t, "--nccl-validate=allreduce", h.record(t).args[3], "the option itself wins")
 }
 
-func TestForgedVariableIsDropped(t *testing.T) {
-	for _, value := range []string{"", strings.Repeat("x", 2000), "a\tb"} {
+// A client that never loaded this plugin cannot refuse a bad value: the job's own start does.
+func TestBadVariableEndsTheJobWith64(t *testing.T) {
+	for value, why := range map[string]string{
+		strings.Repeat("x", 2000): "has more than the 1024 bytes that are allowed",
+		"a\tb":                    "has a control character (0x09) as byte 2",
+	} {
 		h := install(t)
 		out := h.run(t, "remote", "step=batch", "env="+spankVariable+"="+value, "load", "init", "user_init", "environment", "task_init")
-		require.Contains(t, out.stderr, "--nccl-validate ignored")
+		require.Contains(t, out.stderr, "preflight: the value of --nccl-validate "+why+". The job stops with exit code 64.\n")
 		require.Empty(t, environment(out))
-		require.True(t, out.has("user code"))
+		require.True(t, out.has("task_init exit 64"), "%q", out.lines)
+		require.False(t, out.has("user code"))
 		require.False(t, h.started())
+	}
+}
+
+func TestEmptyVariableIsNoOption(t *testing.T) {
+	h := install(t)
+	out := h.run(t, "remote", "step=batch", "env="+spankVariable+"=", "load", "init", "user_init", "environment", "task_init")
+	require.Empty(t, out.stderr)
+	require.Empty(t, environment(out))
+	require.True(t, out.has("user code"))
+}
+
+// A step that srun has made and not launched keeps its nodes until the job
+// ends, so an srun inside a job is gated before it makes one, and not again.
+func TestSrunInsideAJobIsGatedBeforeItsStep(t *testing.T) {
+	for name, test := range map[string]struct {
+		options, env []string
+		job          string // empty: gated later, when Slurm tells the job
+	}{
+		"the variable":         {env: []string{"SLURM_JOB_ID=7"}, job: "7"},
+		"the old variable":     {env: []string{"SLURM_JOBID=7"}, job: "7"},
+		"the new one wins":     {env: []string{"SLURM_JOBID=8", "SLURM_JOB_ID=7"}, job: "7"},
+		"an option":            {options: []string{"--jobid=7"}, env: []string{"SLURM_JOB_ID=8"}, job: "7"},
+		"an option, abridged":  {options: []string{"--jobi=7"}, job: "7"},
+		"in two words":         {options: []string{"-N", "2", "--jobid", "7"}, job: "7"},
+		"the last option wins": {options: []string{"--jobid=8", "--jobid=7"}, job: "7"},
+		"another option":       {options: []string{"--job-name=7"}},
+		"ambiguous":            {options: []string{"--job=7"}},
+		"no number":            {options: []string{"--jobid=7_1"}, env: []string{"SLURM_JOB_ID=7"}},
+		"no job":               {},
+		"out of range":         {env: []string{"SLURM_JOB_ID=4294967297"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := install(t)
+			run := func(last ...string) outcome {
+				steps := append(slices.Clone(test.options), "arg=stub.say=0", "load", "init", "option=allreduce", "--jobid=9", "init_post_opt")
+				command := h.loader(t, "local", append(steps, last...)...)
+				command.Env = test.env
+				return finish(t, command)
+			}
+			require.Zero(t, run().code)
+			require.Equal(t, test.job != "", h.started())
+			if test.job == "" {
+				test.job = "12"
+				run("local_user_init")
+			}
+			require.Contains(t, h.record(t).env, "SLURM_JOB_ID="+test.job)
+			require.Equal(t, 1, run("local_user_init").count("begun"), "gated once")
+		})
+	}
+}
+
+func TestOtherProgramsAreNotGatedAtTheirOptions(t *testing.T) {
+	h := install(t)
+	command := h.loader(t, "allocator", "load", "init", "option=allreduce", "init_post_opt")
+	command.Env = []string{"SLURM_JOB_ID=7"}
+	require.Zero(t, finish(t, command).code)
+	require.False(t, h.started())
+	command = h.loader(t, "local", "load", "init", "init_post_opt")
+	command.Env = []string{"SLURM_JOB_ID=7"}
+	require.Zero(t, finish(t, command).code)
+	require.False(t, h.started(), "without the option")
+}
+
+// The batch step sees the options of the first component alone.
+func TestOptionOfALaterComponentIsRefused(t *testing.T) {
+	for first, ok := range map[string]bool{"option=allreduce": true, "option=allreduce,min=1": false, "report": false} {
+		h := install(t)
+		out := h.run(t, "allocator", "load", "init", first, "init_post_opt", "option=allreduce")
+		require.Equal(t, ok, !out.has("option -1"), first)
+		if !ok {
+			require.Contains(t, out.stderr, "--nccl-validate=allreduce cannot be given to component 1 of a heterogeneous job alone")
+		}
 	}
 }
 

@@ -79,13 +79,15 @@ func (o outcome) value(t *testing.T, word string) string {
 
 // loader is a command that loads this home's plugin in a context and then takes
 // more steps; what stands before the word "load" happens before the plugin is there.
+// Options of srun's stand before all steps.
 func (h home) loader(t *testing.T, where string, steps ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
-	args := []string{"context=" + where}
+	first := slices.IndexFunc(steps, func(step string) bool { return strings.Contains(step, "=") && step[0] != '-' || step == "load" })
+	args := append(slices.Clone(steps[:first]), "context="+where)
 	loaded := false
-	for _, step := range steps {
+	for _, step := range steps[first:] {
 		if step == "load" {
 			step, loaded = "load="+h.path(front), true
 		}

@@ -71,7 +71,7 @@ func TestValuesRefusedAtSight(t *testing.T) {
 			out = h.run(t, "remote", "step=batch", "load", "init", "remote_option="+test.value, "user_init", "task_init")
 			require.True(t, out.has("remote_option 0"))
 			require.Contains(t, out.stderr, test.why)
-			require.True(t, out.has("user code"))
+			require.True(t, out.has("task_init exit 64"), "%q", out.lines)
 			require.False(t, h.started())
 		})
 	}

@@ -1,6 +1,7 @@
 /*
  * Does to a plugin what Slurm does, step by step as its arguments say, and prints
- * one line about each step:
+ * one line about each step. Options that come first are srun's own, later ones
+ * those of the user's program; the plugin may look at both:
  *
  *   context=NAME       local, allocator, remote, slurmd or job_script
  *   step=batch|N       the step's number
@@ -375,6 +376,8 @@ static void step(const char *text)
 {
 	size_t bytes = strcspn(text, "=");
 
+	if (text[0] == '-')
+		return;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
 		if (strlen(steps[i].name) == bytes && strncmp(steps[i].name, text, bytes) == 0) {
 			steps[i].run(text[bytes] == '=' ? text + bytes + 1 : "");
@@ -391,7 +394,9 @@ static void at_exit(void)
 int main(int argc, char *argv[])
 {
 	atexit(at_exit);
-	for (int i = 1; i < argc; i++) {
+	while (optind < argc && argv[optind][0] == '-')
+		optind += strchr(argv[optind], '=') == NULL ? 2 : 1;
+	for (int i = optind; i < argc; i++) {
 		step(argv[i]);
 		fflush(stdout);
 	}

@@ -3,6 +3,7 @@
  * how it was started. Then it does what the plugstack arguments ask:
  *
  *   stub.exit=N  stub.kill=N  stub.wait (for a signal; exit 128 + its number)
+ *   stub.say=N (prints begun; exit N)
  *
  * As `preflight host PROGRAM ARG...` it runs an srun of its own, and ends with its code.
  *
@@ -137,5 +138,7 @@ int main(int argc, char *argv[])
 		return 0;
 	if (strcmp(action, "kill") == 0)
 		raise(number);
+	if (strcmp(action, "say") == 0)
+		printf("begun\n");
 	return number;
 }
