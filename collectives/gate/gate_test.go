@@ -116,3 +116,13 @@ func TestJobIDIsANumber(t *testing.T) {
 	require.Equal(t, exitcode.Unavailable, gate.Exit)
 	require.Contains(t, gate.Reason, "is not a job id")
 }
+
+// A question to Slurm that was cut short is no error of Slurm's.
+func TestCancelledWhileSlurmIsAsked(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(Cancelled(exitcode.Interrupted))
+	gate, measured := request(t, "allreduce").Run(ctx)
+	require.True(t, measured)
+	require.Equal(t, report.Cancelled, gate.Verdict)
+	require.Equal(t, exitcode.Interrupted, gate.Exit)
+}

@@ -93,12 +93,15 @@ func TestForeignClientIsGated(t *testing.T) {
 	l.must("link", "n3", "200mbit")
 	conf := l.client()
 	const forged = "SLURM_SPANK__SLURM_SPANK_OPTION_preflight_nccl_validate"
-	for _, variable := range []string{"A=", forged + "=off", forged + "=allreduce,on-fail=warn,min=0.001", forged + "=a\nb", forged + "=" + strings.Repeat("x", 2000)} {
+	for variable, code := range map[string]string{
+		"A=": "75:0", forged + "=off": "75:0", forged + "=allreduce,on-fail=warn,min=0.001": "75:0",
+		forged + "=a\nb": "64:0", forged + "=" + strings.Repeat("x", 2000): "64:0",
+	} {
 		dir := l.dir()
 		r := l.run("env", "SLURM_CONF="+conf, variable, "sbatch", "--parsable", "-N4", "--output="+dir+"/out", "--wrap", "echo user code")
 		require.Zero(t, r.code, r.err)
 		_, exit, output := job{lab: l, id: strings.TrimSpace(r.out), output: dir + "/out"}.await()
-		require.Equal(t, "75:0", exit, "%q: %s", variable, output)
+		require.Equal(t, code, exit, "%q: %s", variable, output)
 		require.NotContains(t, output, "user code")
 	}
 	r := l.run("env", "SLURM_CONF="+conf, "sbatch", option, "--wrap", "true")
