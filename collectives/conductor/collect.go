@@ -2,14 +2,10 @@ package conductor
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"slurm-preflight/collectives/protocol"
-	"slurm-preflight/internal/report"
+	"slurm-preflight/internal/deadline"
 )
 
 // said is a message and the node that sent it.
@@ -39,39 +35,62 @@ type answers struct {
 	phase  protocol.Phase
 	by     map[string]protocol.Message // good answers
 	failed map[string]protocol.Failed
-	ended  bool // the step ended before all had answered
-	late   bool // the deadline passed
+	lost   map[string]string // nodes that the launcher has lost, and its words
+	ended  bool              // the step ended before all had answered
 }
 
-// halting is how long nodes may take to say that they wait, once one has failed.
-// A supervisor answers at once; only its node's death or a cut link stops it.
-const halting = 2 * time.Second
+func (a *answers) complete(nodes int) bool { return len(a.by)+len(a.failed)+len(a.lost) >= nodes }
+
+const (
+	// halting is how long nodes may take to say how they are, once one has failed. A
+	// supervisor answers within a second; only its node's death or a cut link stops it.
+	halting = 3 * time.Second
+	// farewell is how long the launcher may take to end, once its step has.
+	farewell = 2 * time.Second
+	// listening is how often the launcher's words are looked at.
+	listening = 100 * time.Millisecond
+)
 
 // collect waits for an answer of every node. When one fails or the deadline
 // passes, the others are told to halt, so that those who merely wait are told
 // apart from those who are gone.
 func (c *conductor) collect(ctx context.Context, phase protocol.Phase, timeout time.Duration) (answers, error) {
-	a := answers{phase: phase, by: map[string]protocol.Message{}, failed: map[string]protocol.Failed{}}
-	c.hear(ctx, &a, timeout, func() bool { return len(a.failed) > 0 })
+	a := answers{phase: phase, by: map[string]protocol.Message{}, failed: map[string]protocol.Failed{}, lost: map[string]string{}}
+	limit := deadline.In(min(timeout, c.limit.Left()))
+	defer limit.Stop()
+	c.hear(ctx, &a, limit, func() bool { return len(a.failed)+len(a.lost) > 0 })
 	if len(a.by) == len(c.plan.Nodes) {
 		return a, nil
 	}
-	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+	if err := ctx.Err(); err != nil {
 		return a, err
 	}
-	if !a.ended && phase != protocol.PhaseLaunch {
-		if err := c.out.Send(protocol.Message{Halt: &protocol.Halt{}}); err == nil {
-			c.hear(context.WithoutCancel(ctx), &a, halting, func() bool { return false })
-		}
-	}
+	c.halt(ctx, &a)
 	return a, c.explain(a)
 }
 
+// halt asks the nodes that have not answered how they are. In the launch there
+// is nothing to halt, but the launcher may lose more nodes than the first.
+func (c *conductor) halt(ctx context.Context, a *answers) {
+	limit := deadline.In(halting)
+	defer limit.Stop()
+	if !a.ended && (a.phase == protocol.PhaseLaunch || c.out.Send(protocol.Message{Halt: &protocol.Halt{}}) == nil) {
+		c.hear(ctx, a, limit, func() bool { return false })
+	}
+	if a.ended {
+		ctx, cancel := context.WithTimeout(ctx, farewell)
+		defer cancel()
+		c.step.Wait(ctx)
+		c.lose(a)
+	}
+}
+
 // hear takes in answers until all nodes have answered, enough says so, or time is up.
-func (c *conductor) hear(ctx context.Context, a *answers, timeout time.Duration, enough func() bool) {
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
-	for len(a.by)+len(a.failed) < len(c.plan.Nodes) && !enough() {
+func (c *conductor) hear(ctx context.Context, a *answers, limit *deadline.Deadline, enough func() bool) {
+	look := time.NewTicker(listening)
+	defer look.Stop()
+	began := time.Now()
+	for !a.complete(len(c.plan.Nodes)) && !enough() {
 		select {
 		case s, open := <-c.heard:
 			if !open {
@@ -79,107 +98,70 @@ func (c *conductor) hear(ctx context.Context, a *answers, timeout time.Duration,
 				return
 			}
 			c.take(a, s)
-		case <-deadline.C:
-			a.late = true
-			return
+			c.hurry(a, limit, time.Since(began))
+		case <-look.C:
+			c.lose(a)
+		case <-limit.Passed():
+			if !c.resumed(ctx) {
+				return
+			}
+			limit.Renew()
 		case <-ctx.Done():
-			a.late = true
 			return
 		}
 	}
 }
 
-// take files an answer under its node; strangers are not listened to.
+// take files an answer under its node. Strangers are not listened to, nor are
+// answers to an earlier command; a failure is one, whenever it comes.
 func (c *conductor) take(a *answers, s said) {
 	if _, ours := c.ids[s.node]; !ours {
 		c.log.Warn("a message from a node that is not the job's", "node", s.node)
 		return
 	}
-	if s.message.Failed != nil {
-		a.failed[s.node] = *s.message.Failed
+	if failed := s.message.Failed; failed != nil && (s.message.Number == 0 || s.message.Number == c.number) {
+		a.failed[s.node] = *failed
+		delete(a.by, s.node)
+	} else if s.message.Number == c.number {
+		a.by[s.node] = s.message
+	} else {
+		c.log.Warn("an answer to an earlier command", "node", s.node, "number", s.message.Number, "now", c.number)
 		return
 	}
-	a.by[s.node] = s.message
+	delete(a.lost, s.node)
 }
 
-// explain turns an incomplete phase into an error and its suspects. A node that
-// is gone is a suspect; among those that answer, only one that failed where all
-// others merely waited.
-func (c *conductor) explain(a answers) error {
-	silent := c.nodes(func(node string) bool {
+// lose notes of which nodes that have not answered the launcher says that they are gone.
+func (c *conductor) lose(a *answers) {
+	for node, why := range c.step.Lost() {
 		_, answered := a.by[node]
 		_, failed := a.failed[node]
-		return !answered && !failed
-	})
-	broken := c.nodes(func(node string) bool { f, failed := a.failed[node]; return failed && !f.Halted })
-	phase := a.phase
-	for _, node := range broken {
-		if a.failed[node].Phase == protocol.PhaseLoad {
-			return fmt.Errorf("%w: %s: %s", ErrUnavailable, node, a.failed[node].Error)
+		if !answered && !failed {
+			a.lost[node] = why
 		}
 	}
-	if len(silent) == len(c.plan.Nodes) && phase == protocol.PhaseLaunch {
-		return fmt.Errorf("%w: no node answered: %s", ErrUnavailable, c.launchWords(a))
-	}
-	for _, node := range silent {
-		c.suspect(node, phase, silence(a))
-	}
-	if len(silent) == 0 && 2*len(broken) < len(c.plan.Nodes) {
-		for _, node := range broken {
-			c.suspect(node, phase, a.failed[node].Error)
-		}
-	}
-	return unfit{c.reason(a, silent, broken)}
 }
 
-func (c *conductor) nodes(is func(node string) bool) []string {
-	return slices.DeleteFunc(slices.Clone(c.plan.Nodes), func(node string) bool { return !is(node) })
-}
+// A straggler may take ten times as long as more than half of the nodes did, and this much more.
+const (
+	straggle       = 10 * time.Second
+	straggleFactor = 10
+)
 
-func (c *conductor) suspect(node string, phase protocol.Phase, why string) {
-	c.gate.Suspects = append(c.gate.Suspects, report.Suspect{Node: node, Phase: string(phase), Why: why})
-}
-
-func silence(a answers) string {
-	if a.ended {
-		return "it was gone when the step ended"
-	}
-	return "it did not answer, while others did"
-}
-
-// reason is the failure as one sentence.
-func (c *conductor) reason(a answers, silent, broken []string) error {
-	what := map[protocol.Phase]string{
-		protocol.PhaseLaunch: "starting the gate",
-		protocol.PhaseInit:   "connecting the ranks",
-		protocol.PhaseRun:    "running the collective",
-	}[a.phase]
-	switch {
-	case len(silent) > 0:
-		return fmt.Errorf("%s failed: %s did not answer", what, list(silent))
-	case len(broken) > 0:
-		return fmt.Errorf("%s failed: %s says: %s", what, broken[0], a.failed[broken[0]].Error)
-	default:
-		return fmt.Errorf("%s was not finished in time by any node", what)
+// hurry shortens the wait once more than half of the nodes have answered what
+// all do together. Slurm, in contrast, may launch some tasks much later than others.
+func (c *conductor) hurry(a *answers, limit *deadline.Deadline, took time.Duration) {
+	if a.phase != protocol.PhaseLaunch && 2*len(a.by) > len(c.plan.Nodes) {
+		limit.Shorten(straggle + straggleFactor*took)
 	}
 }
 
-// launchWords explains a step of which nothing was heard.
-func (c *conductor) launchWords(a answers) string {
-	if words := c.step.Words(); words != "" {
-		return words
+// resumed tells that the nodes were silent because Slurm had suspended the job.
+func (c *conductor) resumed(ctx context.Context) bool {
+	if c.plan.Suspended == nil || !c.plan.Suspended(ctx) {
+		return false
 	}
-	if a.ended {
-		return "the step ended without a word"
-	}
-	return "the step did not start in time"
-}
-
-// list names a few of many nodes.
-func list(nodes []string) string {
-	const most = 8
-	if len(nodes) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:most], ", "), len(nodes)-most)
-	}
-	return strings.Join(nodes, ", ")
+	c.limit.Renew()
+	c.gate.Notes = append(c.gate.Notes, "Slurm suspended the job during the gate, whose deadlines began anew when it went on")
+	return true
 }

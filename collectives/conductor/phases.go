@@ -21,6 +21,7 @@ const (
 	runPerEstimate  = 4
 	answerGrace     = 4 * time.Second // beyond the ranks' own deadline
 	leastIterations = 3               // a median of fewer is none
+	mostAttempts    = 3               // at a measurement that pauses interrupt
 )
 
 // greet waits for the supervisors' hellos and compares them.
@@ -45,7 +46,7 @@ func (c *conductor) greet(ctx context.Context) (map[string]protocol.Message, err
 	if len(first.UID) == 0 {
 		return nil, fmt.Errorf("%w: %s made no unique id", ErrUnavailable, c.plan.Nodes[0])
 	}
-	c.gate.Library = report.Library(first.Library)
+	c.gate.Library, c.stepID = report.Library(first.Library), first.Step
 	return heard.by, nil
 }
 
@@ -57,10 +58,10 @@ func (c *conductor) join(ctx context.Context, hellos map[string]protocol.Message
 		first[id] = ranks
 		ranks += hellos[node].Hello.Ranks
 	}
-	timeout := remaining(ctx, joinTimeout+time.Duration(ranks)*joinPerRank)
+	timeout := c.remaining(joinTimeout + time.Duration(ranks)*joinPerRank)
 	init := &protocol.Init{UID: hellos[c.plan.Nodes[0]].Hello.UID, Ranks: ranks, First: first, Timeout: timeout}
-	if err := c.out.Send(protocol.Message{Init: init}); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if err := c.command(protocol.Message{Init: init}); err != nil {
+		return 0, err
 	}
 	_, err := c.collect(ctx, protocol.PhaseInit, timeout+answerGrace)
 	c.phase(string(protocol.PhaseInit))
@@ -70,15 +71,17 @@ func (c *conductor) join(ctx context.Context, hellos map[string]protocol.Message
 // measure warms a collective up, then times as many iterations as fit.
 func (c *conductor) measure(ctx context.Context, op collectives.Op, ranks int) error {
 	_, bytes := op.Count(c.plan.Bytes)
-	run := protocol.Run{Op: string(op), Bytes: bytes, Iterations: max(c.plan.Warmup, 1), Timeout: runTimeout}
-	warm, err := c.run(ctx, run, "warm-up of "+string(op))
+	// Nobody knows yet how slow the network is. What is slow but alive may use
+	// half of the gate's time, so that as much is left for the measurement.
+	run := protocol.Run{Op: string(op), Bytes: bytes, Iterations: max(c.plan.Warmup, 1), Timeout: max(runTimeout, c.limit.Left()/2)}
+	warm, err := c.run(ctx, run, protocol.PhaseWarmup)
 	if err != nil {
 		return err
 	}
 	estimate := slowest(warm)
 	run.Iterations = iterations(c.plan.Iters, c.plan.Time, estimate)
-	run.Timeout += runPerEstimate * time.Duration(run.Iterations) * estimate
-	timed, err := c.run(ctx, run, string(op))
+	run.Timeout = runTimeout + runPerEstimate*time.Duration(run.Iterations)*estimate
+	timed, err := c.run(ctx, run, protocol.PhaseRun)
 	if err != nil {
 		return err
 	}
@@ -86,13 +89,32 @@ func (c *conductor) measure(ctx context.Context, op collectives.Op, ranks int) e
 	return nil
 }
 
-func (c *conductor) run(ctx context.Context, run protocol.Run, phase string) (map[string]protocol.Result, error) {
-	run.Timeout = remaining(ctx, run.Timeout)
-	if err := c.out.Send(protocol.Message{Run: &run}); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+// run lets all ranks run iterations, and again where a pause fell into them: a
+// time in which a node was stopped says nothing of the network.
+func (c *conductor) run(ctx context.Context, run protocol.Run, phase protocol.Phase) (map[string]protocol.Result, error) {
+	for range mostAttempts {
+		results, err := c.attempt(ctx, run, phase)
+		if err != nil {
+			return nil, err
+		}
+		paused := c.nodes(func(node string) bool { return results[node].Paused > 0 })
+		if len(paused) == 0 {
+			return results, nil
+		}
+		c.gate.Notes = append(c.gate.Notes, fmt.Sprintf("the %s of %s was done again, because %s stood still for %s meanwhile",
+			phase, run.Op, list(paused), results[paused[0]].Paused.Round(100*time.Millisecond)))
+		c.limit.Renew()
 	}
-	heard, err := c.collect(ctx, protocol.PhaseRun, run.Timeout+answerGrace)
-	c.phase(phase)
+	return nil, fmt.Errorf("%w: the %s of %s was interrupted %d times by nodes that stood still", ErrUnavailable, phase, run.Op, mostAttempts)
+}
+
+func (c *conductor) attempt(ctx context.Context, run protocol.Run, phase protocol.Phase) (map[string]protocol.Result, error) {
+	run.Timeout = c.remaining(run.Timeout)
+	if err := c.command(protocol.Message{Run: &run}); err != nil {
+		return nil, err
+	}
+	heard, err := c.collect(ctx, phase, run.Timeout+answerGrace)
+	c.phase(string(phase) + " of " + run.Op)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +143,9 @@ func (c *conductor) result(op collectives.Op, ranks int, run protocol.Run, warm,
 		result.NodeBusbwGBps = append(result.NodeBusbwGBps, float64(seen))
 		if wrong := warm[node].Wrong + timed[node].Wrong; wrong > 0 {
 			result.Correct = false
-			c.suspect(node, protocol.PhaseRun, fmt.Sprintf("%d elements of %s were wrong", wrong, op))
+			c.gate.Suspects = append(c.gate.Suspects, report.Suspect{
+				Node: node, Phase: string(protocol.PhaseRun), Why: fmt.Sprintf("%d elements of %s were wrong", wrong, op),
+			})
 		}
 	}
 	return result
@@ -145,10 +169,6 @@ func iterations(wanted int, limit, estimate time.Duration) int {
 
 // remaining cuts a phase's time to what the whole gate has left, less the time
 // in which the ranks' own words about their failure arrive.
-func remaining(ctx context.Context, timeout time.Duration) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return timeout
-	}
-	return max(min(timeout, time.Until(deadline)-answerGrace), time.Second)
+func (c *conductor) remaining(timeout time.Duration) time.Duration {
+	return max(min(timeout, c.limit.Left()-answerGrace), time.Second)
 }

@@ -71,9 +71,9 @@ func (r Request) measure(ctx context.Context, job slurm.Job, gate *report.Gate) 
 	plan := conductor.Plan{
 		Nodes: job.Nodes, Ops: r.Spec.Ops, Bytes: int64(settings.Size),
 		Warmup: settings.Warmup, Iters: settings.Iters, Time: settings.Time, Timeout: settings.Timeout,
-		Floor: r.floor,
+		Floor: r.floor, Suspended: (&suspension{job: job, log: r.Log}).ended,
 	}
-	step := slurm.Step{JobID: job.ID, Nodes: len(job.Nodes), Command: r.worker(nonce)}
+	step := slurm.Step{JobID: job.ID, Nodes: job.Nodes, Command: r.worker(nonce)}
 	conductor.Run(ctx, plan, gate, nonce, r.Log, func() (conductor.Step, error) { return step.Launch() })
 	failed := gate.Verdict == report.Fail || gate.Verdict == report.Error
 	if failed && r.ended(ctx, gate) {

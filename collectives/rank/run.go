@@ -8,14 +8,15 @@ import (
 
 	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/protocol"
+	"slurm-preflight/internal/deadline"
 )
 
 // run times iterations of a collective and checks what the last one delivered.
 // The times come from events on the stream, so that neither our polling nor the
 // launch of the next iteration is measured.
 func (r *rank) run(ctx context.Context, run *protocol.Run) (*protocol.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, run.Timeout)
-	defer cancel()
+	limit := deadline.In(run.Timeout)
+	defer limit.Stop()
 	if r.comm == nil {
 		return nil, fmt.Errorf("asked to run %s before the communicator was built", run.Op)
 	}
@@ -23,7 +24,7 @@ func (r *rank) run(ctx context.Context, run *protocol.Run) (*protocol.Result, er
 	if err := r.prepare(op, run.Bytes); err != nil {
 		return nil, err
 	}
-	times, err := r.iterate(ctx, op, run.Iterations)
+	times, err := r.iterate(ctx, limit, op, run.Iterations)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (r *rank) run(ctx context.Context, run *protocol.Run) (*protocol.Result, er
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.Result{Median: median(times), Wrong: wrong}, nil
+	return &protocol.Result{Median: median(times), Wrong: wrong, Paused: limit.Paused()}, nil
 }
 
 // prepare makes the buffers of this size, once, and spoils the receive buffer
@@ -54,7 +55,7 @@ func (r *rank) prepare(op collectives.Op, bytes int64) error {
 }
 
 // iterate enqueues all iterations at once and returns the time of each.
-func (r *rank) iterate(ctx context.Context, op collectives.Op, iterations int) ([]time.Duration, error) {
+func (r *rank) iterate(ctx context.Context, limit *deadline.Deadline, op collectives.Op, iterations int) ([]time.Duration, error) {
 	events := make([]uintptr, iterations+1)
 	defer func() {
 		for _, event := range events {
@@ -79,7 +80,7 @@ func (r *rank) iterate(ctx context.Context, op collectives.Op, iterations int) (
 			return nil, err
 		}
 	}
-	err := r.await(ctx, func() (bool, error) { return r.device.StreamDone(r.stream) })
+	err := r.await(ctx, limit, func() (bool, error) { return r.device.StreamDone(r.stream) })
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,12 @@ import (
 
 // record is the part of "scontrol show job" that we read.
 type record struct {
-	state    string
-	nodeList string
-	started  string
-	restarts int
-	gpus     []share
+	state     string
+	nodeList  string
+	started   string
+	suspended string
+	restarts  int
+	gpus      []share
 }
 
 // share is the GPUs on each node of a list.
@@ -42,6 +43,8 @@ func parseRecord(text string) record {
 			r.nodeList = nodeList(value)
 		case "StartTime":
 			r.started = value
+		case "SuspendTime":
+			r.suspended = value
 		case "Requeue":
 			r.restarts = restarts(fields)
 		case "Nodes":

@@ -12,6 +12,7 @@ const shown = `JobId=12 JobName=train NodeList=evil
    JobState=RUNNING Reason=None Dependency=(null)
    Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0
    StartTime=2026-01-02T03:04:05 EndTime=2026-01-02T04:04:05 Deadline=N/A
+   SuspendTime=2026-01-02T03:30:00 SecsPreSuspend=12 LastSchedEval=2026-01-02T03:04:05
    ReqNodeList=(null) ExcNodeList=(null)
    NodeList=n[1-4]
    JOB_GRES=gpu:10
@@ -23,11 +24,12 @@ const shown = `JobId=12 JobName=train NodeList=evil
 
 func TestParseRecord(t *testing.T) {
 	require.Equal(t, record{
-		state:    "RUNNING",
-		nodeList: "n[1-4]",
-		started:  "2026-01-02T03:04:05",
-		restarts: 2,
-		gpus:     []share{{"n1", 8}, {"n[2-4]", 2}},
+		state:     "RUNNING",
+		nodeList:  "n[1-4]",
+		started:   "2026-01-02T03:04:05",
+		suspended: "2026-01-02T03:30:00",
+		restarts:  2,
+		gpus:      []share{{"n1", 8}, {"n[2-4]", 2}},
 	}, parseRecord(shown))
 }
 
