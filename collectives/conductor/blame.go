@@ -15,7 +15,7 @@ import (
 // minority, a single straggler. Where nothing singles out a node, nobody is blamed.
 func (c *conductor) explain(a answers) error {
 	for _, node := range c.plan.Nodes {
-		if failed, ok := a.failed[node]; ok && failed.Phase == protocol.PhaseLoad {
+		if failed, ok := a.failed[node]; ok && failed.Phase == protocol.PhaseLoad && failed.Kind == protocol.KindError {
 			return fmt.Errorf("%w: %s: %s", ErrUnavailable, node, failed.Error)
 		}
 	}
@@ -110,7 +110,11 @@ func (c *conductor) unexplained(a answers) error {
 	silent := c.nodes(a.silent)
 	for _, kind := range []protocol.Kind{protocol.KindDead, protocol.KindError} {
 		if group := c.failing(a, kind); len(group) > 0 {
-			return unfit{fmt.Errorf("%s failed: %s says: %s", what, group[0].node, group[0].why)}
+			err := fmt.Errorf("%s failed: %s says: %s", what, group[0].node, group[0].why)
+			if a.phase == protocol.PhaseLaunch {
+				return fmt.Errorf("%w: %w", ErrUnavailable, err)
+			}
+			return unfit{err}
 		}
 	}
 	switch {

@@ -69,12 +69,13 @@ func (c *conductor) collect(ctx context.Context, phase protocol.Phase, timeout t
 	return a, c.explain(a)
 }
 
-// halt asks the nodes that have not answered how they are. In the launch there
-// is nothing to halt, but the launcher may lose more nodes than the first.
+// halt asks the nodes that have not answered how they are, and lets the launcher
+// lose more nodes than the first.
 func (c *conductor) halt(ctx context.Context, a *answers) {
 	limit := deadline.In(halting)
 	defer limit.Stop()
-	if !a.ended && (a.phase == protocol.PhaseLaunch || c.out.Send(protocol.Message{Halt: &protocol.Halt{}}) == nil) {
+	if !a.ended {
+		_ = c.out.Send(protocol.Message{Halt: &protocol.Halt{}}) // where nobody takes it, nobody answers
 		c.hear(ctx, a, limit, func() bool { return false })
 	}
 	if a.ended {

@@ -125,14 +125,14 @@ func (c *conductor) conduct(ctx context.Context, launch func() (Step, error)) er
 	return nil
 }
 
-// command tells all supervisors what to do.
-func (c *conductor) command(message protocol.Message) error {
+// command tells all supervisors what to do. A step that takes no commands any
+// more has ended, and its output's end says more than a broken pipe.
+func (c *conductor) command(message protocol.Message) {
 	c.number++
 	message.Number = c.number
 	if err := c.out.Send(message); err != nil {
-		return fmt.Errorf("%w: %w: %s", ErrUnavailable, err, c.step.Words())
+		c.log.Warn("the step takes no commands", "error", err)
 	}
-	return nil
 }
 
 // phase notes how long a phase took, and begins the next.
