@@ -11,18 +11,19 @@ import (
 )
 
 // explain turns an incomplete phase into an error and its suspects. What counts
-// is, in this order: a node that is gone, a rank that is gone, an error of a
-// minority, a single straggler. Where nothing singles out a node, nobody is blamed.
+// is, in this order: a node that the launcher has lost, a silent node, a rank
+// that is gone, an error of a minority, a single straggler. Where nothing
+// singles out a node, nobody is blamed.
 func (c *conductor) explain(a answers) error {
 	for _, node := range c.plan.Nodes {
 		if failed, ok := a.failed[node]; ok && failed.Phase == protocol.PhaseLoad && failed.Kind == protocol.KindError {
 			return fmt.Errorf("%w: %s: %s", ErrUnavailable, node, failed.Error)
 		}
 	}
-	if a.phase == protocol.PhaseLaunch && len(a.by) == 0 && len(c.gone(a)) == 0 {
+	if a.phase == protocol.PhaseLaunch && len(a.by) == 0 && len(c.lost(a)) == 0 && len(c.silent(a)) == 0 {
 		return fmt.Errorf("%w: no node answered: %s", ErrUnavailable, c.launchWords(a))
 	}
-	for _, group := range [][]culprit{c.gone(a), c.dead(a), c.broken(a), c.straggling(a)} {
+	for _, group := range [][]culprit{c.lost(a), c.silent(a), c.dead(a), c.broken(a), c.straggling(a)} {
 		if len(group) == 0 {
 			continue
 		}
@@ -37,33 +38,41 @@ func (c *conductor) explain(a answers) error {
 // culprit is a node that a failure points at.
 type culprit struct{ node, why string }
 
-// gone are the nodes of which nothing is left: lost by the launcher, or silent
-// where others answered. More silent nodes than others are as likely cut off by
-// something between us, and a step that ended took everybody along.
-func (c *conductor) gone(a answers) []culprit {
+// lost are the nodes that the launcher has lost. If it has lost all, the fault is its own.
+func (c *conductor) lost(a answers) []culprit {
 	if len(a.lost) == len(c.plan.Nodes) {
 		return nil
 	}
-	silent := c.nodes(a.silent)
+	return c.culprits(func(node string) (string, bool) { why, lost := a.lost[node]; return why, lost })
+}
+
+// silent are the nodes that did not answer where others did. More silent nodes
+// than others are as likely cut off by something between us, and a step that
+// ended took everybody along.
+func (c *conductor) silent(a answers) []culprit {
+	silent := c.culprits(func(node string) (string, bool) { return "it did not answer, while others did", a.silent(node) })
 	if a.ended || 2*len(silent) > len(c.plan.Nodes) {
-		silent = nil
+		return nil
 	}
+	return silent
+}
+
+func (c *conductor) culprits(is func(node string) (why string, guilty bool)) []culprit {
 	var found []culprit
 	for _, node := range c.plan.Nodes {
-		if why, lost := a.lost[node]; lost {
+		if why, guilty := is(node); guilty {
 			found = append(found, culprit{node, why})
-		} else if slices.Contains(silent, node) {
-			found = append(found, culprit{node, "it did not answer, while others did"})
 		}
 	}
 	return found
 }
 
+// silent says that nothing was heard of a node since all were asked.
 func (a *answers) silent(node string) bool {
 	_, answered := a.by[node]
 	_, failed := a.failed[node]
 	_, lost := a.lost[node]
-	return !answered && !failed && !lost
+	return !failed && !lost && !(a.alive[node] || answered && !a.halted)
 }
 
 // dead are the nodes of which a rank's process ended or does not react.
@@ -91,17 +100,14 @@ func (c *conductor) straggling(a answers) []culprit {
 	if len(waiting) != 1 || len(a.by) != len(c.plan.Nodes)-1 {
 		return nil
 	}
-	return []culprit{{waiting[0].node, "it was not done long after all others were"}}
+	return []culprit{{waiting[0].node, "it was not done long after all others were: " + waiting[0].why}}
 }
 
 func (c *conductor) failing(a answers, kind protocol.Kind) []culprit {
-	var found []culprit
-	for _, node := range c.plan.Nodes {
-		if failed, ok := a.failed[node]; ok && failed.Kind == kind {
-			found = append(found, culprit{node, failed.Error})
-		}
-	}
-	return found
+	return c.culprits(func(node string) (string, bool) {
+		failed, ok := a.failed[node]
+		return failed.Error, ok && failed.Kind == kind
+	})
 }
 
 // unexplained is a failure that points at nobody.
@@ -142,19 +148,16 @@ func (c *conductor) nodes(is func(node string) bool) []string {
 
 // launchWords explains a step that ended, or of which nothing was heard.
 func (c *conductor) launchWords(a answers) string {
-	words := c.step.Words()
-	if !a.ended {
-		if words != "" {
-			return words
-		}
-		return "the step did not start in time"
+	how := "the step did not start in time"
+	if a.ended {
+		ctx, cancel := context.WithTimeout(context.Background(), farewell)
+		defer cancel()
+		how = c.step.Wait(ctx)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	if words == "" {
-		return c.step.Wait(ctx)
+	if words := c.step.Words(); words != "" {
+		return how + "; " + words
 	}
-	return words
+	return how
 }
 
 func names(group []culprit) string {

@@ -25,6 +25,8 @@ type machine struct {
 	ends    protocol.Phase // a rank's process ends in this phase
 	waits   protocol.Phase // its ranks wait for others for ever
 	stuck   protocol.Phase // its ranks react to nothing any more
+	fades   protocol.Phase // the node is gone soon after it has answered in this phase
+	late    time.Duration  // how long a rank takes
 	paused  int            // so many of its first runs are interrupted
 }
 
@@ -182,6 +184,10 @@ func (r *fakeRank) Send(command protocol.Message) error {
 		answer = protocol.Message{Result: r.result()}
 	default:
 		return nil
+	}
+	time.Sleep(r.machine.late)
+	if r.machine.fades == phase {
+		time.AfterFunc(time.Second, r.gone)
 	}
 	switch {
 	case r.machine.dies == phase:

@@ -37,9 +37,18 @@ type answers struct {
 	failed map[string]protocol.Failed
 	lost   map[string]string // nodes that the launcher has lost, and its words
 	ended  bool              // the step ended before all had answered
+	halted bool              // all were asked how they are
+	alive  map[string]bool   // and so many have said that they are well
 }
 
-func (a *answers) complete(nodes int) bool { return len(a.by)+len(a.failed)+len(a.lost) >= nodes }
+// complete says that there is a word about every node.
+func (a *answers) complete(nodes int) bool {
+	good := len(a.by)
+	if a.halted {
+		good = len(a.alive)
+	}
+	return good+len(a.failed)+len(a.lost) >= nodes
+}
 
 const (
 	// halting is how long nodes may take to say how they are, once one has failed. A
@@ -52,10 +61,13 @@ const (
 )
 
 // collect waits for an answer of every node. When one fails or the deadline
-// passes, the others are told to halt, so that those who merely wait are told
-// apart from those who are gone.
+// passes, all are told to halt, so that those who merely wait are told apart
+// from those who are gone.
 func (c *conductor) collect(ctx context.Context, phase protocol.Phase, timeout time.Duration) (answers, error) {
-	a := answers{phase: phase, by: map[string]protocol.Message{}, failed: map[string]protocol.Failed{}, lost: map[string]string{}}
+	a := answers{
+		phase: phase, by: map[string]protocol.Message{}, failed: map[string]protocol.Failed{},
+		lost: map[string]string{}, alive: map[string]bool{},
+	}
 	limit := deadline.In(min(timeout, c.limit.Left()))
 	defer limit.Stop()
 	c.hear(ctx, &a, limit, func() bool { return len(a.failed)+len(a.lost) > 0 })
@@ -69,13 +81,14 @@ func (c *conductor) collect(ctx context.Context, phase protocol.Phase, timeout t
 	return a, c.explain(a)
 }
 
-// halt asks the nodes that have not answered how they are, and lets the launcher
-// lose more nodes than the first.
+// halt asks all nodes how they are, also those that have answered, since a node
+// may have died right after it. Meanwhile the launcher may lose more nodes than the first.
 func (c *conductor) halt(ctx context.Context, a *answers) {
 	limit := deadline.In(halting)
 	defer limit.Stop()
 	if !a.ended {
-		_ = c.out.Send(protocol.Message{Halt: &protocol.Halt{}}) // where nobody takes it, nobody answers
+		a.halted = true
+		_ = c.out.Send(protocol.Message{Number: c.number, Halt: &protocol.Halt{}}) // where nobody takes it, nobody answers
 		c.hear(ctx, a, limit, func() bool { return false })
 	}
 	if a.ended {
@@ -120,25 +133,33 @@ func (c *conductor) take(a *answers, s said) {
 		c.log.Warn("a message from a node that is not the job's", "node", s.node)
 		return
 	}
-	if failed := s.message.Failed; failed != nil && (s.message.Number == 0 || s.message.Number == c.number) {
+	_, lost := a.lost[s.node]
+	_, answered := a.by[s.node]
+	failed := s.message.Failed
+	switch {
+	case failed != nil && (s.message.Number == 0 || s.message.Number == c.number):
 		a.failed[s.node] = *failed
 		delete(a.by, s.node)
-	} else if s.message.Number == c.number {
+		delete(a.alive, s.node)
+		delete(a.lost, s.node) // it explains its end better than the launcher can
+	case lost || s.message.Number != c.number:
+		c.log.Warn("an answer that is too late", "node", s.node, "number", s.message.Number, "now", c.number)
+	case s.message.Alive != nil:
+		if _, failed := a.failed[s.node]; !failed {
+			a.alive[s.node] = true
+		}
+	case !answered:
 		a.by[s.node] = s.message
-	} else {
-		c.log.Warn("an answer to an earlier command", "node", s.node, "number", s.message.Number, "now", c.number)
-		return
 	}
-	delete(a.lost, s.node)
 }
 
-// lose notes of which nodes that have not answered the launcher says that they are gone.
+// lose notes of which nodes the launcher says that they are gone.
 func (c *conductor) lose(a *answers) {
 	for node, why := range c.step.Lost() {
-		_, answered := a.by[node]
-		_, failed := a.failed[node]
-		if !answered && !failed {
+		if _, failed := a.failed[node]; !failed {
 			a.lost[node] = why
+			delete(a.by, node)
+			delete(a.alive, node)
 		}
 	}
 }

@@ -123,6 +123,14 @@ func TestVerdicts(t *testing.T) {
 		"a straggler": {
 			four(func(n3 *machine) { n3.waits = protocol.PhaseRun }), report.Fail, "n3 warm-up", "n3: it was not done long after", 15 * time.Second,
 		},
+		"gone after it has answered, and a neighbour complains": {
+			[]machine{
+				healthy("n1"),
+				{name: "n2", breaks: protocol.PhaseInit, late: 2 * time.Second},
+				{name: "n3", fades: protocol.PhaseInit}, healthy("n4"),
+			},
+			report.Fail, "n3 init", "n3: it did not answer", 10 * time.Second,
+		},
 		"all hang": {others(waiting, waiting), report.Fail, "", "not finished in time by any node", 75 * time.Second},
 		"most complain": {
 			others(complaining, waiting), report.Fail, "", " says: the cable is out", 5 * time.Second,

@@ -14,6 +14,7 @@ type Message struct {
 	Result *Result `json:"result,omitempty"`
 	Failed *Failed `json:"failed,omitempty"`
 	Halt   *Halt   `json:"halt,omitempty"`
+	Alive  *Alive  `json:"alive,omitempty"`
 	Quit   *Quit   `json:"quit,omitempty"`
 }
 
@@ -110,6 +111,9 @@ const (
 // Halt asks a supervisor to give up waiting for its ranks and to say where they
 // are, and a rank to give up waiting for others. The communicator is lost.
 type Halt struct{}
+
+// Alive answers a halt where nothing was under way.
+type Alive struct{}
 
 // Quit ends the supervisor and its ranks.
 type Quit struct{}

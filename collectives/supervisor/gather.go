@@ -19,6 +19,7 @@ type gathering struct {
 	phase   protocol.Phase
 	answers map[int]protocol.Message // good ones, by rank
 	failed  map[int]protocol.Failed
+	late    bool // the deadline has passed
 }
 
 func (s *supervisor) missing(g *gathering) int {
@@ -62,8 +63,10 @@ func (s *supervisor) gather(ctx context.Context, phase protocol.Phase, timeout t
 				s.broken = true
 				return nil, ended(phase)
 			}
+			s.halted = true
 			return s.survey(ctx, g)
 		case <-limit.Passed():
+			g.late = true
 			return s.survey(ctx, g)
 		case <-ctx.Done():
 			return nil, ended(phase)
@@ -113,10 +116,7 @@ func (s *supervisor) worst(g *gathering) *protocol.Failed {
 			continue
 		}
 		if !known {
-			failed = protocol.Failed{
-				Phase: g.phase, Rank: rank, Kind: protocol.KindDead,
-				Error: fmt.Sprintf("rank %d on this node does not react: %s", rank, process.State()),
-			}
+			failed = g.unheard(rank, process)
 		}
 		if byKind[failed.Kind] == nil {
 			byKind[failed.Kind] = &failed
@@ -128,6 +128,17 @@ func (s *supervisor) worst(g *gathering) *protocol.Failed {
 		}
 	}
 	return nil
+}
+
+// unheard is a rank that did not react. While it loads its library it cannot.
+func (g *gathering) unheard(rank int, process Process) protocol.Failed {
+	failed := protocol.Failed{Phase: g.phase, Rank: rank, Kind: protocol.KindDead}
+	failed.Error = fmt.Sprintf("rank %d on this node does not react: %s", rank, process.State())
+	if g.phase == protocol.PhaseLoad && !g.late {
+		failed.Kind = protocol.KindWaiting
+		failed.Error = fmt.Sprintf("rank %d on this node was still loading the collective library: %s", rank, process.State())
+	}
+	return failed
 }
 
 // blame completes a rank's failure with what only the supervisor knows.

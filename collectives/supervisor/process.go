@@ -98,7 +98,7 @@ func states(stat string) string {
 	case "Z", "X":
 		return "has ended"
 	default:
-		return "runs, and is stuck in the collective library"
+		return "is in the collective library"
 	}
 }
 

@@ -58,6 +58,7 @@ type supervisor struct {
 	answers   chan Answer
 	commands  chan protocol.Message
 	number    int  // of the command that is being obeyed
+	halted    bool // the conductor said halt
 	broken    bool // a rank failed, so the others hang in its collective
 	done      bool // the conductor said quit
 }
@@ -154,7 +155,7 @@ func (s *supervisor) hello(ctx context.Context) error {
 			hello.UID = answer.Hello.UID
 		}
 	}
-	return s.say(protocol.Message{Hello: &hello})
+	return s.conclude(protocol.Message{Hello: &hello})
 }
 
 // obey hands a command to every rank and their answers, as one, to the conductor.
@@ -169,8 +170,10 @@ func (s *supervisor) obey(ctx context.Context, command protocol.Message) error {
 		return s.command(ctx, command, protocol.PhaseInit, command.Init.Timeout)
 	case command.Run != nil:
 		return s.command(ctx, command, protocol.PhaseRun, command.Run.Timeout)
+	case command.Halt != nil:
+		return s.say(protocol.Message{Alive: &protocol.Alive{}}) // nothing is under way
 	default:
-		return nil // to halt where nothing is under way
+		return nil
 	}
 }
 
@@ -182,7 +185,15 @@ func (s *supervisor) command(ctx context.Context, command protocol.Message, phas
 	if failed != nil {
 		return s.say(protocol.Message{Failed: failed})
 	}
-	return s.say(combine(answers))
+	return s.conclude(combine(answers))
+}
+
+// conclude says a good answer, and that it is well if it was asked meanwhile.
+func (s *supervisor) conclude(answer protocol.Message) error {
+	if err := s.say(answer); err != nil || !s.halted {
+		return err
+	}
+	return s.say(protocol.Message{Alive: &protocol.Alive{}})
 }
 
 // say answers the command that is being obeyed.

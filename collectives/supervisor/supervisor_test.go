@@ -42,6 +42,9 @@ func behave(fault string) int {
 		fmt.Fprintln(os.Stderr, "no such device")
 		return 3
 	}
+	if fault == "loads for ever" {
+		time.Sleep(time.Hour)
+	}
 	say(protocol.Message{Hello: &protocol.Hello{Library: protocol.Library{Name: "fake"}}})
 	commands := json.NewDecoder(os.NewFile(supervisor.CommandsFD, "commands"))
 	for {
@@ -196,7 +199,7 @@ func TestHaltTellsWaitingFromStuck(t *testing.T) {
 		"waits in run": {Phase: protocol.PhaseRun, Kind: protocol.KindWaiting, Error: "it waited"},
 		"hangs in run": {
 			Phase: protocol.PhaseRun, Kind: protocol.KindDead,
-			Error: "rank 0 on this node does not react: its process runs, and is stuck in the collective library",
+			Error: "rank 0 on this node does not react: its process is in the collective library",
 		},
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -213,6 +216,19 @@ func TestHaltTellsWaitingFromStuck(t *testing.T) {
 			n.ends()
 		})
 	}
+}
+
+// A rank that loads its library cannot react, and is no suspect for that alone.
+func TestLoadingRankIsNotDead(t *testing.T) {
+	n := start(t, 2, "loads for ever")
+	require.Eventually(t, func() bool { return children() == 2 }, 5*time.Second, time.Millisecond)
+	n.says(halt)
+	failed := n.hears().Failed
+	require.NotNil(t, failed)
+	require.Equal(t, protocol.KindWaiting, failed.Kind)
+	require.Contains(t, failed.Error, "rank 0 on this node was still loading")
+	n.says(quit)
+	n.ends()
 }
 
 func TestStoppedRankIsNamedWhenOthersOnlyWait(t *testing.T) {

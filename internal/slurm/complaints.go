@@ -32,6 +32,8 @@ var (
 	launchFailure = regexp.MustCompile(`^srun: error: (Task launch for .* failed on node (\S+): .+)$`)
 	// srun: error: Node failure on n3.
 	nodeFailure = regexp.MustCompile(`^srun: error: (Node failure on (\S+))$`)
+	// srun: error: step_launch_notify_io_failure: aborting, io error with slurmstepd on node 2.
+	brokenStream = regexp.MustCompile(`^srun: error: .*(io error with slurmstepd on node ([0-9]+))$`)
 )
 
 // Write takes in what srun prints, line by line.
@@ -57,7 +59,12 @@ func (c *complaints) take(line string) {
 	}
 	for _, pattern := range []*regexp.Regexp{launchFailure, nodeFailure} {
 		if match := pattern.FindStringSubmatch(line); match != nil {
-			c.note(&c.failed, match[2], match[1])
+			c.note(&c.failed, match[2], "srun says: "+match[1])
+		}
+	}
+	if match := brokenStream.FindStringSubmatch(line); match != nil {
+		for _, node := range numbers(match[2], len(c.nodes)) {
+			c.note(&c.failed, c.nodes[node], "srun says: "+match[1])
 		}
 	}
 	if match := taskEnd.FindStringSubmatch(line); match != nil {

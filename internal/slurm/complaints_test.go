@@ -31,11 +31,15 @@ func TestLostNodes(t *testing.T) {
 		"tasks we know not": {"srun: error: n9: tasks 9,3-999999999,-,1-,,-2: Killed\n", map[string]string{"n4": killed}},
 		"a node's failure, and what srun did then": {
 			"srun: error: Node failure on n3\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\nsrun: error: n[1-2,4]: tasks 0-1,3: Killed\n",
-			map[string]string{"n3": "Node failure on n3"},
+			map[string]string{"n3": "srun says: Node failure on n3"},
 		},
 		"a launch that failed": {
 			"srun: error: Task launch for StepId=1.0 failed on node n3: Communication connection failure\nsrun: error: Application launch failed: Communication connection failure\n",
-			map[string]string{"n3": "Task launch for StepId=1.0 failed on node n3: Communication connection failure"},
+			map[string]string{"n3": "srun says: Task launch for StepId=1.0 failed on node n3: Communication connection failure"},
+		},
+		"a stream that broke": {
+			"srun: error: step_launch_notify_io_failure: aborting, io error with slurmstepd on node 2\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\nsrun: error: n2: task 1: Killed\n",
+			map[string]string{"n3": "srun says: io error with slurmstepd on node 2"},
 		},
 		"another's node": {"srun: error: Node failure on x9\n", nil},
 		"a user's words": {"n3: srun: error: n3: task 2: Killed\n", nil},

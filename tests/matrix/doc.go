@@ -1,0 +1,2 @@
+// Package matrix drives every fault at every moment.
+package matrix
