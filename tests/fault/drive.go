@@ -57,9 +57,9 @@ func Drive(t *testing.T, fault Fault, moment Moment) Outcome {
 func drive(t *testing.T, fault Fault, moment Moment) (outcome Outcome, hit bool) {
 	t.Helper()
 	// Slurm itself must not notice that a node is gone before the gate does.
-	l := Up(t, "--rate", rate, "--set", "gate.min.allreduce=0.0001", "--conf", "SlurmdTimeout=300")
+	l := Up(t, append(Slow(), "--conf", "SlurmdTimeout=300")...)
 	defer l.Do("down")
-	job := l.Submit(fmt.Sprintf("allreduce,size=%d,iters=%d,timeout=%s", bytes, iters, timeout), "--no-requeue")
+	job := l.Submit(Spec(), "--no-requeue")
 	conductor, began := l.appears(batchHost, Conductor), time.Now()
 	release, hit := moment.reach(l, conductor, fault)
 	if hit {

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,14 @@ const (
 	// littleBytes is more than a node sends before the collective begins.
 	littleBytes = 128 << 10
 )
+
+// Slow are the flags of a lab on which a gate takes its time, and passes.
+func Slow() []string { return []string{"--rate", rate, "--set", "gate.min.allreduce=0.0001"} }
+
+// Spec is the option of such a gate.
+func Spec() string {
+	return fmt.Sprintf("allreduce,size=%d,iters=%d,timeout=%s", bytes, iters, timeout)
+}
 
 // Moment is a point in the course of a gate.
 type Moment struct {
@@ -111,6 +120,12 @@ func sending(bytes uint64) func(Lab, int, Fault) (func(), bool) {
 func (l Lab) sends(bytes uint64) {
 	l.t.Helper()
 	l.Eventually(appearing, func() bool { return l.Sent(Victim) > bytes }, "%s does not send %d bytes", Victim, bytes)
+}
+
+// Measures waits until a gate measures.
+func (l Lab) Measures() {
+	l.t.Helper()
+	l.sends((warmups + 0.25) * perIter)
 }
 
 // atTheEnd is when all has been sent, and srun is held before it has handed over the results.
