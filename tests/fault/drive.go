@@ -78,7 +78,7 @@ const bound = timeout + 3*time.Second + 8*time.Second + 8*time.Second
 
 func (l Lab) settle(job Job, fault Fault, conductor int, began time.Time) Outcome {
 	l.t.Helper()
-	l.Eventually(bound, func() bool { return unix.Kill(conductor, 0) != nil }, "the gate hangs")
+	l.poll(bound, 10*time.Millisecond, func() bool { return unix.Kill(conductor, 0) != nil }, "the gate hangs")
 	o := Outcome{Took: time.Since(began)}
 	var unharmed []string
 	for _, host := range Hosts() {

@@ -85,10 +85,21 @@ func (l Lab) lab(args ...string) (string, error) {
 	return string(out), err
 }
 
-// Eventually polls a condition.
+// Eventually waits for something that takes its time.
 func (l Lab) Eventually(limit time.Duration, condition func() bool, message string, args ...any) {
 	l.t.Helper()
-	for deadline := time.Now().Add(limit); !condition(); time.Sleep(3 * time.Millisecond) {
+	l.poll(limit, 100*time.Millisecond, condition, message, args...)
+}
+
+// catch waits for a moment that does not last.
+func (l Lab) catch(condition func() bool, message string, args ...any) {
+	l.t.Helper()
+	l.poll(appearing, 2*time.Millisecond, condition, message, args...)
+}
+
+func (l Lab) poll(limit, interval time.Duration, condition func() bool, message string, args ...any) {
+	l.t.Helper()
+	for deadline := time.Now().Add(limit); !condition(); time.Sleep(interval) {
 		if time.Now().After(deadline) {
 			require.Fail(l.t, fmt.Sprintf(message, args...))
 		}

@@ -65,7 +65,7 @@ func Moments() []Moment {
 func (l Lab) appears(host string, role Role) int {
 	l.t.Helper()
 	var found []int
-	l.Eventually(appearing, func() bool { found = l.Find(host, role); return len(found) > 0 }, "no %s comes up on %s", role, host)
+	l.catch(func() bool { found = l.Find(host, role); return len(found) > 0 }, "no %s comes up on %s", role, host)
 	return found[0]
 }
 
@@ -85,7 +85,7 @@ func beforeLaunch(l Lab, conductor int, _ Fault) (func(), bool) {
 // process, as soon as it is there, and before the conductor can go on.
 func duringLaunch(l Lab, conductor int, fault Fault) (func(), bool) {
 	srun := 0
-	l.Eventually(appearing, func() bool { srun = child(conductor, "srun"); return srun != 0 || unix.Kill(conductor, 0) != nil }, "no srun")
+	l.catch(func() bool { srun = child(conductor, "srun"); return srun != 0 || unix.Kill(conductor, 0) != nil }, "no srun")
 	if fault.Role == "" {
 		release, ok := stop(srun)
 		return release, ok && len(l.Find(Victim, Supervisor)) == 0
@@ -99,7 +99,7 @@ func duringLaunch(l Lab, conductor int, fault Fault) (func(), bool) {
 func duringInit(l Lab, _ int, _ Fault) (func(), bool) {
 	rank := l.appears(neighbour, Rank)
 	tooLate := func() bool { return l.Sent(Victim) > littleBytes }
-	l.Eventually(appearing, func() bool { return connecting(rank) || tooLate() }, "no rank begins to connect")
+	l.catch(func() bool { return connecting(rank) || tooLate() }, "no rank begins to connect")
 	release, ok := stop(rank)
 	victim := l.appears(Victim, Rank)
 	for deadline := time.Now().Add(time.Second); !connecting(victim) && time.Now().Before(deadline); {
@@ -119,7 +119,7 @@ func sending(bytes uint64) func(Lab, int, Fault) (func(), bool) {
 // sends waits until the victim has sent so much; what Slurm sends is little.
 func (l Lab) sends(bytes uint64) {
 	l.t.Helper()
-	l.Eventually(appearing, func() bool { return l.Sent(Victim) > bytes }, "%s does not send %d bytes", Victim, bytes)
+	l.catch(func() bool { return l.Sent(Victim) > bytes }, "%s does not send %d bytes", Victim, bytes)
 }
 
 // Measures waits until a gate measures.

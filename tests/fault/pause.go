@@ -69,7 +69,7 @@ func Interrupt(t *testing.T, start Start, pause Pause, messages float64) report.
 			out, _ := l.lab("run", "--name", l.name, "--", "srun", "-N4", "--nccl-validate="+spec+",report="+l.dir+"/gate.json", "echo", UserCode)
 			done <- out
 		}()
-		l.Eventually(appearing, func() bool {
+		l.catch(func() bool {
 			out, _ := l.Run("squeue", "--noheader", "--format=%i")
 			job.ID = strings.TrimSpace(out)
 			return job.ID != ""
