@@ -86,18 +86,24 @@ libraries:
 ## Checking
 
 # What is cheap runs under the race detector; the tests that start a lab have
-# the machine's two cores for themselves, one package after the other.
+# the machine's two cores for themselves, one package after the other. Most of
+# their time they wait, so some of them run at once.
 .PHONY: test
 test: packages build $(tools)/verdict ## run every test; ends with `test: passed`
 	@$(GO) vet ./...
 	@{ failed=0; \
 	  $(GOTEST) -race -timeout 5m $(TESTFLAGS) ./collectives/... ./internal/... || failed=1; \
-	  $(GOTEST) -p 1 -timeout 8m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '^slurm-preflight/(collectives|internal)(/|$$)') || failed=1; \
+	  $(GOTEST) -p 1 -parallel 4 -timeout 12m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '^slurm-preflight/(collectives|internal|tests/matrix)(/|$$)') || failed=1; \
 	  exit $$failed; } | $(judge)
 
 .PHONY: race
 race: packages build $(tools)/verdict ## run the product's own tests under the race detector
 	@$(GOTEST) -race -timeout 10m $(TESTFLAGS) ./collectives/... ./internal/... ./cgo/... ./cmd/... | $(judge)
+
+.PHONY: matrix
+matrix: packages build ## break everything at every moment of a gate, and print what came of it: a quarter of an hour
+	@$(GO) test -count=1 -v -timeout 60m -parallel 3 $(TESTFLAGS) ./tests/matrix
+	@$(GO) test -count=1 -v -timeout 20m -run 'KilledPeer|StoppedPeer' ./cgo/nccl -rounds=200
 
 .PHONY: $(tools)/verdict
 $(tools)/verdict:

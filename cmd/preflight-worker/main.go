@@ -104,7 +104,9 @@ func place() (supervisor.Node, error) {
 // rankEnvironment is what the collective library sees. Nothing of the job's own
 // settings: the gate measures the nodes, not the user's NCCL_* variables.
 func rankEnvironment(o options) []string {
-	env := []string{"PATH=/usr/bin:/bin"}
+	// The library's own time limit is as long as it can be: a rank has better
+	// ones, which know how long an operation may take and when the job was suspended.
+	env := []string{"PATH=/usr/bin:/bin", "HOSTCCL_TIMEOUT=86400"}
 	if o.networkInterface != "" {
 		env = append(env, "NCCL_SOCKET_IFNAME="+o.networkInterface)
 	}

@@ -25,26 +25,36 @@ type machine struct {
 	refuses string         // its library cannot be loaded, for this reason
 	breaks  protocol.Phase // a rank reports an error in this phase
 	dies    protocol.Phase // the node is gone in this phase
+	ends    protocol.Phase // a rank's process ends in this phase
+	waits   protocol.Phase // its ranks wait for others for ever
+	stuck   protocol.Phase // its ranks react to nothing any more
+	fades   protocol.Phase // the node is gone soon after it has answered in this phase
+	late    time.Duration  // how long a rank takes
+	paused  int            // so many of its first runs are interrupted
 }
 
 // cluster runs one real supervisor per machine, with fake ranks, behind a step
 // that mixes their lines. It implements conductor.Step.
 type cluster struct {
 	cancel context.CancelFunc
-	inputs []*io.PipeWriter
+	inputs []chan []byte
 	output *io.PipeReader
 	words  string
+	lost   map[string]string
 	done   sync.WaitGroup
+	id     string // under which it was ended
 }
 
 func launch(nonce string, machines ...machine) *cluster {
 	ctx, cancel := context.WithCancel(context.Background())
 	output, mixer := io.Pipe()
 	c := &cluster{cancel: cancel, output: output}
-	lines := &lineWriter{out: mixer}
+	lines := &lineWriter{turn: make(chan struct{}, 1), out: mixer}
 	for id, m := range machines {
 		in, write := io.Pipe()
-		c.inputs = append(c.inputs, write)
+		input := make(chan []byte, 16)
+		c.inputs = append(c.inputs, input)
+		go feed(write, input)
 		c.done.Go(func() { m.supervise(ctx, id, nonce, in, lines) })
 	}
 	go func() {
@@ -54,23 +64,34 @@ func launch(nonce string, machines ...machine) *cluster {
 	return c
 }
 
+// feed hands a node its input in order, as long as the node reads.
+func feed(to *io.PipeWriter, input <-chan []byte) {
+	for text := range input {
+		_, _ = to.Write(text)
+	}
+	_ = to.Close()
+}
+
 // Write reaches every supervisor that still reads, as srun's input does.
 func (c *cluster) Write(text []byte) (int, error) {
 	for _, input := range c.inputs {
-		go func() { _, _ = input.Write(bytes.Clone(text)) }()
+		input <- bytes.Clone(text)
 	}
-	// Writes to one node must stay in order: give them the time of a network.
-	time.Sleep(time.Millisecond)
 	return len(text), nil
 }
 
 func (c *cluster) Output() io.Reader { return c.output }
 func (c *cluster) Words() string     { return c.words }
 
-func (c *cluster) End(ctx context.Context) error {
+func (c *cluster) Lost() map[string]string { return c.lost }
+
+func (c *cluster) Wait(context.Context) string { return "the launcher ended" }
+
+func (c *cluster) End(ctx context.Context, id string) error {
+	c.id = id
 	c.cancel()
 	for _, input := range c.inputs {
-		_ = input.Close()
+		close(input)
 	}
 	ended := make(chan struct{})
 	go func() { c.done.Wait(); close(ended) }()
@@ -82,15 +103,16 @@ func (c *cluster) End(ctx context.Context) error {
 	}
 }
 
-// lineWriter lets one task write at a time.
+// lineWriter lets one task write at a time. It is no mutex, since a test's time
+// stands still while somebody waits for one.
 type lineWriter struct {
-	mu  sync.Mutex
-	out io.Writer
+	turn chan struct{}
+	out  io.Writer
 }
 
 func (w *lineWriter) Write(text []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
 	return w.out.Write(text)
 }
 
@@ -115,7 +137,7 @@ func (m machine) supervise(ctx context.Context, id int, nonce string, in *io.Pip
 	if m.dies == protocol.PhaseLaunch {
 		return
 	}
-	node := supervisor.Node{Name: m.name, ID: id, Ranks: max(m.ranks, 1)}
+	node := supervisor.Node{Name: m.name, ID: id, Step: "7.0", Ranks: max(m.ranks, 1)}
 	_ = supervisor.Run(ctx, node, in, out, nonce, func(_ context.Context, rank int, answers chan<- supervisor.Answer) (supervisor.Process, error) {
 		return m.start(cancel, id, rank, answers), nil
 	})
@@ -127,6 +149,7 @@ type fakeRank struct {
 	gone    context.CancelFunc
 	rank    int
 	number  int // in the communicator, once it has joined
+	runs    int
 	answers chan<- supervisor.Answer
 }
 
@@ -156,6 +179,9 @@ func (r *fakeRank) Send(command protocol.Message) error {
 	phase := protocol.PhaseRun
 	var answer protocol.Message
 	switch {
+	case command.Halt != nil && r.machine.stuck == "":
+		r.say(protocol.Message{Failed: &protocol.Failed{Kind: protocol.KindWaiting, Error: "it waited"}})
+		return nil
 	case command.Init != nil:
 		r.number = command.Init.First[0]
 		phase, answer = protocol.PhaseInit, protocol.Message{Ready: &protocol.Ready{}}
@@ -164,12 +190,18 @@ func (r *fakeRank) Send(command protocol.Message) error {
 	default:
 		return nil
 	}
+	time.Sleep(r.machine.late)
+	if r.machine.fades == phase {
+		time.AfterFunc(time.Second, r.gone)
+	}
 	switch {
 	case r.machine.dies == phase:
 		r.gone()
 	case r.machine.breaks == phase:
 		r.fail(phase, "the cable is out")
-	case r.machine.breaks == hangs:
+	case r.machine.ends == phase:
+		r.say(protocol.Message{Failed: &protocol.Failed{Kind: protocol.KindDead, Error: "the process ended"}})
+	case r.machine.waits == phase || r.machine.stuck == phase:
 	default:
 		r.say(answer)
 	}
@@ -183,10 +215,12 @@ func (r *fakeRank) result(run *protocol.Run) *protocol.Result {
 		result.Wrong = r.machine.wrong
 		result.WrongRanks = []protocol.WrongRank{{Rank: r.number, Elements: r.machine.wrong}}
 	}
+	if r.runs++; r.runs <= r.machine.paused {
+		result.Median, result.Paused = time.Hour, time.Minute
+	}
 	return result
 }
 
 func (*fakeRank) Kill() {}
 
-// hangs marks a machine whose ranks wait for ever, as ranks do whose peers are gone.
-const hangs protocol.Phase = "hangs"
+func (*fakeRank) State() string { return "its process is stopped" }

@@ -13,6 +13,7 @@ import (
 
 	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/protocol"
+	"slurm-preflight/internal/deadline"
 	"slurm-preflight/internal/report"
 )
 
@@ -24,8 +25,13 @@ type Step interface {
 	Output() io.Reader
 	// Words is what the launcher complained of, in one line.
 	Words() string
-	// End ends the step within ctx, in peace if it can, and tells when nothing of it is left.
-	End(ctx context.Context) error
+	// Lost are the nodes of which the launcher says that they are gone from the step, and why.
+	Lost() map[string]string
+	// Wait waits for the launcher's own end, after which it says nothing more, and tells how it ended.
+	Wait(ctx context.Context) string
+	// End ends the step within ctx, in peace if it can, and tells when nothing
+	// of it is left. id is its name in the hellos; empty where none came.
+	End(ctx context.Context, id string) error
 }
 
 // Plan is what to measure, and where.
@@ -43,6 +49,9 @@ type Plan struct {
 	Timeout time.Duration
 	// Floor gives the floor of a collective and its source; 0 for none.
 	Floor func(op collectives.Op) (collectives.GBps, string)
+	// Suspended reports whether the job was suspended since this was asked last,
+	// and returns when it goes on. It is asked before silence is called a fault.
+	Suspended func(ctx context.Context) bool
 }
 
 // ErrUnavailable marks a gate that could not measure, as opposed to one that found unfit nodes.
@@ -62,6 +71,10 @@ type conductor struct {
 	ids   map[string]int // node id by name
 	gate  *report.Gate
 	begun time.Time
+	limit *deadline.Deadline // of the whole gate
+	// number is the last command's; answers to earlier ones are too late to mean anything.
+	number int
+	stepID string
 }
 
 // Run measures and fills in the gate's verdict, results, suspects and phases.
@@ -72,9 +85,9 @@ func Run(ctx context.Context, plan Plan, gate *report.Gate, nonce string, log *s
 		c.ids[node] = id
 	}
 	gate.Nodes = plan.Nodes
-	bounded, cancel := context.WithTimeout(ctx, plan.Timeout)
-	defer cancel()
-	err := c.conduct(bounded, launch)
+	c.limit = deadline.In(plan.Timeout)
+	defer c.limit.Stop()
+	err := c.conduct(ctx, launch)
 	switch {
 	case ctx.Err() != nil:
 		gate.Verdict, gate.Reason = report.Cancelled, "the gate was cancelled"
@@ -117,6 +130,16 @@ func (c *conductor) conduct(ctx context.Context, launch func() (Step, error)) er
 	return nil
 }
 
+// command tells all supervisors what to do. A step that takes no commands any
+// more has ended, and its output's end says more than a broken pipe.
+func (c *conductor) command(message protocol.Message) {
+	c.number++
+	message.Number = c.number
+	if err := c.out.Send(message); err != nil {
+		c.log.Warn("the step takes no commands", "error", err)
+	}
+}
+
 // phase notes how long a phase took, and begins the next.
 func (c *conductor) phase(name string) {
 	now := time.Now()
@@ -126,7 +149,7 @@ func (c *conductor) phase(name string) {
 
 // endTimeout bounds the end of the step. It does not hang on the gate's own
 // deadline or cancellation: nothing may be left when the job goes on.
-const endTimeout = 5 * time.Second
+const endTimeout = 8 * time.Second
 
 func (c *conductor) end() {
 	c.begun = time.Now()
@@ -137,7 +160,7 @@ func (c *conductor) end() {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	if err := c.step.End(ctx); err != nil {
+	if err := c.step.End(ctx, c.stepID); err != nil {
 		c.gate.Notes = append(c.gate.Notes, "the gate's own step did not end cleanly: "+err.Error())
 	}
 	c.phase("end")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,24 +18,54 @@ import (
 
 const nonce = "5c0ffee5"
 
-// conduct runs a gate over the machines with a floor of 1 GB/s.
-func conduct(ctx context.Context, timeout time.Duration, machines ...machine) report.Gate {
-	return measure(ctx, timeout, []collectives.Op{collectives.AllReduce}, []int64{1 << 20}, machines...)
+// run is a gate over a fake cluster, in time that passes only while all wait.
+type run struct {
+	machines  []machine
+	ops       []collectives.Op // allreduce unless set
+	sizes     []int64          // 1 MiB unless set
+	timeout   time.Duration
+	suspended func(context.Context) bool
+	lost      map[string]string
+	words     string
+
+	step  *cluster
+	gate  report.Gate
+	took  time.Duration
+	began time.Time
 }
 
-func measure(ctx context.Context, timeout time.Duration, ops []collectives.Op, sizes []int64, machines ...machine) report.Gate {
+// conduct runs a gate over the machines with a floor of 1 GB/s.
+func (r *run) conduct(ctx context.Context) {
 	plan := conductor.Plan{
-		Ops: ops, Sizes: sizes, Warmup: 2, Iters: 20, Time: 3 * time.Second, Timeout: timeout,
+		Ops: r.ops, Sizes: r.sizes, Warmup: 2, Iters: 20, Time: 3 * time.Second,
+		Timeout: r.timeout, Suspended: r.suspended,
 		Floor: func(collectives.Op) (collectives.GBps, string) { return 1, "test" },
 	}
-	for _, m := range machines {
+	for _, m := range r.machines {
 		plan.Nodes = append(plan.Nodes, m.name)
 	}
-	var gate report.Gate
-	conductor.Run(ctx, plan, &gate, nonce, slog.New(slog.DiscardHandler), func() (conductor.Step, error) {
-		return launch(nonce, machines...), nil
+	r.began = time.Now()
+	conductor.Run(ctx, plan, &r.gate, nonce, slog.New(slog.DiscardHandler), func() (conductor.Step, error) {
+		r.step = launch(nonce, r.machines...)
+		r.step.lost, r.step.words = r.lost, r.words
+		return r.step, nil
 	})
-	return gate
+	r.took = time.Since(r.began)
+}
+
+func conduct(t *testing.T, r *run) report.Gate {
+	t.Helper()
+	if r.timeout == 0 {
+		r.timeout = 90 * time.Second
+	}
+	if r.ops == nil {
+		r.ops = []collectives.Op{collectives.AllReduce}
+	}
+	if r.sizes == nil {
+		r.sizes = []int64{1 << 20}
+	}
+	synctest.Test(t, func(t *testing.T) { r.conduct(t.Context()) })
+	return r.gate
 }
 
 // healthy is a node that moves 1 MiB around in 1 ms: 1.57 GB/s over four nodes.
@@ -46,170 +77,164 @@ func four(change func(n3 *machine)) []machine {
 	return machines
 }
 
+// others makes three victims of n3's fault.
+func others(victim func(m *machine), fault func(n3 *machine)) []machine {
+	machines := four(fault)
+	for _, i := range []int{0, 1, 3} {
+		victim(&machines[i])
+	}
+	return machines
+}
+
+func suspects(gate report.Gate) []string {
+	var found []string
+	for _, suspect := range gate.Suspects {
+		found = append(found, suspect.Node+" "+suspect.Phase)
+	}
+	return found
+}
+
 func TestVerdicts(t *testing.T) {
+	waiting := func(m *machine) { m.waits = protocol.PhaseRun }
+	complaining := func(m *machine) { m.breaks = protocol.PhaseRun }
 	tests := map[string]struct {
-		fault   func(n3 *machine)
-		verdict report.Verdict
-		suspect string // with the phase
-		reason  string
+		machines []machine
+		verdict  report.Verdict
+		suspect  string // with the phase
+		reason   string
+		within   time.Duration
 	}{
-		"healthy":            {fault: func(*machine) {}, verdict: report.Pass},
-		"slow":               {fault: func(n3 *machine) { n3.took = 2 * time.Millisecond }, verdict: report.Fail},
-		"wrong results":      {fault: func(n3 *machine) { n3.wrong, n3.wrongs = 1, []int{0} }, verdict: report.Fail, suspect: "n3 run"},
-		"library missing":    {fault: func(n3 *machine) { n3.refuses = "no such file" }, verdict: report.Error, reason: "n3: no such file"},
-		"other version":      {fault: func(n3 *machine) { n3.version = "2" }, verdict: report.Error, reason: "n3 has fake 2 (/fake.so), but n1 has fake"},
-		"broken in init":     {fault: func(n3 *machine) { n3.breaks = protocol.PhaseInit }, verdict: report.Fail, suspect: "n3 init", reason: "the cable is out"},
-		"broken in run":      {fault: func(n3 *machine) { n3.breaks = protocol.PhaseRun }, verdict: report.Fail, suspect: "n3 run", reason: "the cable is out"},
-		"gone while running": {fault: func(n3 *machine) { n3.dies = protocol.PhaseRun }, verdict: report.Fail, suspect: "n3 run", reason: "n3 did not answer"},
-		"gone while joining": {fault: func(n3 *machine) { n3.dies = protocol.PhaseInit }, verdict: report.Fail, suspect: "n3 init", reason: "n3 did not answer"},
-		"never came up":      {fault: func(n3 *machine) { n3.dies = protocol.PhaseLaunch }, verdict: report.Fail, suspect: "n3 launch", reason: "n3 did not answer"},
+		"healthy":         {four(func(*machine) {}), report.Pass, "", "", time.Second},
+		"slow":            {four(func(n3 *machine) { n3.took = 2 * time.Millisecond }), report.Fail, "", "", time.Second},
+		"wrong results":   {four(func(n3 *machine) { n3.wrong, n3.wrongs = 1, []int{0} }), report.Fail, "n3 run", "", time.Second},
+		"library missing": {four(func(n3 *machine) { n3.refuses = "no such file" }), report.Error, "", "n3: no such file", 5 * time.Second},
+		"other version":   {four(func(n3 *machine) { n3.version = "2" }), report.Error, "", "n3 has fake 2 (/fake.so), but n1 has fake", time.Second},
+		"never came up":   {four(func(n3 *machine) { n3.dies = protocol.PhaseLaunch }), report.Fail, "n3 launch", "n3: it did not answer", 65 * time.Second},
+
+		"broken in init":   {four(func(n3 *machine) { n3.breaks = protocol.PhaseInit }), report.Fail, "n3 init", "the cable is out", 5 * time.Second},
+		"broken in run":    {four(func(n3 *machine) { n3.breaks = protocol.PhaseRun }), report.Fail, "n3 warm-up", "the cable is out", 5 * time.Second},
+		"gone while alone": {four(func(n3 *machine) { n3.dies = protocol.PhaseRun }), report.Fail, "n3 warm-up", "n3: it did not answer", 15 * time.Second},
+		"gone in init": {
+			others(func(m *machine) { m.waits = protocol.PhaseInit }, func(n3 *machine) { n3.dies = protocol.PhaseInit }),
+			report.Fail, "n3 init", "n3: it did not answer", 45 * time.Second,
+		},
+		"gone, and its neighbours complain": {
+			others(complaining, func(n3 *machine) { n3.dies = protocol.PhaseRun }), report.Fail, "n3 warm-up", "n3: it did not answer", 5 * time.Second,
+		},
+		"a rank ended, and its neighbours complain": {
+			others(complaining, func(n3 *machine) { n3.ends = protocol.PhaseRun }), report.Fail, "n3 warm-up", "n3: the process ended", 5 * time.Second,
+		},
+		"a rank is stopped, and all wait for it": {
+			others(waiting, func(n3 *machine) { n3.stuck = protocol.PhaseRun }),
+			report.Fail, "n3 warm-up", "n3: rank 0 on this node does not react: its process is stopped", 75 * time.Second,
+		},
+		"a straggler": {
+			four(func(n3 *machine) { n3.waits = protocol.PhaseRun }), report.Fail, "n3 warm-up", "n3: it was not done long after", 15 * time.Second,
+		},
+		"gone after it has answered, and a neighbour complains": {
+			[]machine{
+				healthy("n1"),
+				{name: "n2", breaks: protocol.PhaseInit, late: 2 * time.Second},
+				{name: "n3", fades: protocol.PhaseInit},
+				healthy("n4"),
+			},
+			report.Fail, "n3 init", "n3: it did not answer", 10 * time.Second,
+		},
+		"all hang": {others(waiting, waiting), report.Fail, "", "not finished in time by any node", 75 * time.Second},
+		"most complain": {
+			others(complaining, waiting), report.Fail, "", " says: the cable is out", 5 * time.Second,
+		},
+		"we are cut off": {
+			others(func(m *machine) { m.dies = protocol.PhaseRun }, waiting), report.Fail, "", "n1, n2, n4 did not answer", 75 * time.Second,
+		},
+		"the step ends": {
+			others(func(m *machine) { m.dies = protocol.PhaseRun }, func(n3 *machine) { n3.dies = protocol.PhaseRun }),
+			report.Error, "", "ended early, while warming up the collective: the launcher ended", time.Second,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			gate := conduct(t.Context(), 7*time.Second, four(test.fault)...)
+			r := &run{machines: test.machines}
+			gate := conduct(t, r)
 			require.Equal(t, test.verdict, gate.Verdict, gate.Reason)
 			require.Contains(t, gate.Reason, test.reason)
 			require.Empty(t, gate.Notes)
-			var suspects []string
-			for _, suspect := range gate.Suspects {
-				suspects = append(suspects, suspect.Node+" "+suspect.Phase)
-			}
+			require.Less(t, r.took, test.within)
 			if test.suspect == "" {
-				require.Empty(t, suspects)
+				require.Empty(t, suspects(gate))
 				return
 			}
-			require.Equal(t, []string{test.suspect}, suspects)
+			require.Equal(t, []string{test.suspect}, suspects(gate))
 		})
 	}
 }
 
-func TestWrongElementsNameTheirRanks(t *testing.T) {
-	gate := conduct(t.Context(), 30*time.Second, four(func(n3 *machine) { n3.ranks, n3.wrong, n3.wrongs = 4, 1, []int{0, 3} })...)
+func TestNodesThatTheLauncherHasLostAreNamedAtOnce(t *testing.T) {
+	r := &run{machines: four(func(n3 *machine) { n3.dies = protocol.PhaseLaunch }), lost: map[string]string{"n3": "its task ended: Killed"}}
+	gate := conduct(t, r)
 	require.Equal(t, report.Fail, gate.Verdict)
-	require.False(t, gate.Results[0].Correct)
-	// One element in the warm-up and one in the timed run; n3 has the ranks 2 to 5.
-	require.Equal(t, []report.Suspect{
-		{Node: "n3", Device: "rank 2", Phase: "run", Why: "it received 2 elements of allreduce wrong"},
-		{Node: "n3", Device: "rank 5", Phase: "run", Why: "it received 2 elements of allreduce wrong"},
-	}, gate.Suspects)
-	require.Empty(t, gate.Notes)
+	require.Equal(t, []string{"n3 launch"}, suspects(gate))
+	require.Contains(t, gate.Reason, "its task ended: Killed")
+	require.Less(t, r.took, 5*time.Second)
 }
 
-func TestNodeNamesAsManyRanksAsItHasGPUs(t *testing.T) {
-	machines := four(func(n3 *machine) {
-		n3.ranks, n3.wrong = protocol.MaxWrongRanks+4, 10
-		for rank := range n3.ranks {
-			n3.wrongs = append(n3.wrongs, rank)
-		}
-	})
-	gate := conduct(t.Context(), 30*time.Second, machines...)
-	require.Len(t, gate.Suspects, protocol.MaxWrongRanks+1)
-	require.Equal(t, report.Suspect{Node: "n3", Phase: "run", Why: "it received 80 elements of allreduce wrong"},
-		gate.Suspects[protocol.MaxWrongRanks], "the ranks that have no room")
-}
-
-func TestNobodyIsBlamedWhereAllReceiveWrongElements(t *testing.T) {
-	machines := four(func(*machine) {})
-	for i := range machines {
-		machines[i].wrong, machines[i].wrongs = 1, []int{0}
-	}
-	gate := conduct(t.Context(), 30*time.Second, machines...)
-	require.Equal(t, report.Fail, gate.Verdict)
-	require.Empty(t, gate.Suspects)
-	require.Contains(t, gate.Notes[0], "all 4 ranks received wrong elements in allreduce")
-}
-
-func TestResultIsThatOfTheSlowestRank(t *testing.T) {
-	gate := conduct(t.Context(), 30*time.Second, four(func(n3 *machine) { n3.took = 2 * time.Millisecond })...)
-	require.Len(t, gate.Results, 1)
-	result := gate.Results[0]
-	require.InDelta(t, 1.5*float64(1<<20)/2e-3/1e9, result.BusbwGBps, 1e-9)
-	require.Len(t, result.NodeBusbwGBps, 4)
-	require.Less(t, result.NodeBusbwGBps[2], result.NodeBusbwGBps[0])
-	require.Equal(t, 4, result.Ranks)
-	require.Equal(t, 20, result.Iters)
-	require.True(t, result.Correct)
-}
-
-func TestFewerIterationsWhereTheyAreSlow(t *testing.T) {
-	gate := conduct(t.Context(), time.Minute, four(func(n3 *machine) { n3.took = 400 * time.Millisecond })...)
-	require.Equal(t, 7, gate.Results[0].Iters)
-	gate = conduct(t.Context(), time.Minute, four(func(n3 *machine) { n3.took = time.Minute })...)
-	require.Equal(t, 3, gate.Results[0].Iters)
-}
-
-func TestLargestSizeOfASweepIsJudged(t *testing.T) {
-	sizes := []int64{1 << 18, 1 << 19, 1<<20 + 4}
-	gate := measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllGather, collectives.AllReduce}, sizes,
-		four(func(*machine) {})...)
-	require.Len(t, gate.Results, 6)
-	for i, result := range gate.Results {
-		require.Equal(t, []string{"allgather", "allreduce"}[i/3], result.Op)
-		require.Equal(t, []int64{1 << 18, 1 << 19, 1 << 20, 1 << 18, 1 << 19, 1<<20 + 4}[i], result.Bytes, "as the operation rounds it")
-		require.Equal(t, i%3 < 2, result.Swept)
-		if result.Swept {
-			require.Zero(t, result.FloorGBps)
-			require.Less(t, result.BusbwGBps, 1.0, "would fail if it were judged")
-			continue
-		}
-		require.InDelta(t, 1, result.FloorGBps, 0)
-	}
-	require.Equal(t, report.Fail, gate.Verdict, "three quarters of a mebibyte in a millisecond are too few for an all-gather")
-	require.Equal(t, "warm-up of allgather of 256K", gate.Phases[2].Name)
-
-	gate = measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllReduce}, sizes, four(func(*machine) {})...)
-	require.Equal(t, report.Pass, gate.Verdict)
-	wrong := four(func(n3 *machine) { n3.wrong, n3.wrongs = 1, []int{0} })
-	gate = measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllReduce}, sizes, wrong...)
-	require.Equal(t, report.Fail, gate.Verdict)
-	require.Equal(t, "it received 2 elements of allreduce of 256K wrong", gate.Suspects[0].Why)
-}
-
-func TestSizesShareTheTime(t *testing.T) {
-	sizes := make([]int64, 30)
-	for i := range sizes {
-		sizes[i] = 1 << 20
-	}
-	gate := measure(t.Context(), 10*time.Second, []collectives.Op{collectives.AllReduce}, sizes,
-		four(func(n3 *machine) { n3.took = 40 * time.Millisecond })...)
-	require.Equal(t, 3, gate.Results[0].Iters, "a thirtieth of six seconds, half of it for the warm-up")
-	require.Equal(t, 20, gate.Results[29].Iters)
-}
-
-func TestMessageTooSmallIsFoundBeforeAnyIsMeasured(t *testing.T) {
-	gate := measure(t.Context(), 30*time.Second, []collectives.Op{collectives.AllReduce, collectives.AllToAll}, []int64{32, 1 << 20},
-		four(func(*machine) {})...)
+func TestLauncherThatLostAllBlamesNobody(t *testing.T) {
+	r := &run{machines: []machine{{name: "n1", dies: protocol.PhaseLaunch}, {name: "n2", dies: protocol.PhaseLaunch}}}
+	r.words, r.lost = "execve(): No such file", map[string]string{"n1": "its task ended", "n2": "its task ended"}
+	gate := conduct(t, r)
 	require.Equal(t, report.Error, gate.Verdict)
-	require.Contains(t, gate.Reason, "alltoall: a message of 32 bytes is too small for 4 ranks: at least 64 bytes are needed")
-	require.Empty(t, gate.Results)
+	require.Contains(t, gate.Reason, "execve(): No such file")
+	require.Empty(t, suspects(gate))
+}
+
+func TestInterruptedMeasurementIsRepeated(t *testing.T) {
+	gate := conduct(t, &run{machines: four(func(n3 *machine) { n3.paused = 2 })})
+	require.Equal(t, report.Pass, gate.Verdict, gate.Reason)
+	require.Len(t, gate.Notes, 2)
+	require.Contains(t, gate.Notes[0], "the warm-up of allreduce was done again, because n3 stood still for 1m0s")
+	require.Equal(t, 20, gate.Results[0].Iters, "the estimate is not that of the pause")
+
+	gate = conduct(t, &run{machines: four(func(n3 *machine) { n3.paused = 100 })})
+	require.Equal(t, report.Error, gate.Verdict)
+	require.Empty(t, gate.Results, "a pause is not judged")
+	require.Contains(t, gate.Reason, "interrupted 3 times")
+}
+
+func TestSuspendedJobIsNotLate(t *testing.T) {
+	asked := 0
+	r := &run{
+		machines:  four(func(n3 *machine) { n3.dies = protocol.PhaseLaunch }),
+		suspended: func(context.Context) bool { asked++; return asked == 1 },
+	}
+	gate := conduct(t, r)
+	require.Equal(t, []string{"n3 launch"}, suspects(gate))
+	require.Greater(t, r.took, 120*time.Second, "it waits for all its time again")
+	require.Len(t, gate.Notes, 1)
+	require.Contains(t, gate.Notes[0], "Slurm suspended the job")
+}
+
+func TestStepIsEndedByItsName(t *testing.T) {
+	r := &run{machines: four(func(*machine) {})}
+	conduct(t, r)
+	require.Equal(t, "7.0", r.step.id)
 }
 
 func TestOneRankIsUntestable(t *testing.T) {
-	gate := conduct(t.Context(), 30*time.Second, healthy("n1"))
+	gate := conduct(t, &run{machines: []machine{healthy("n1")}})
 	require.Equal(t, report.Untestable, gate.Verdict, gate.Reason)
 }
 
-func TestNobodyIsBlamedWhereAllHang(t *testing.T) {
-	machines := four(func(*machine) {})
-	for i := range machines {
-		machines[i].breaks = hangs
-	}
-	gate := conduct(t.Context(), 5*time.Second, machines...)
-	require.Equal(t, report.Fail, gate.Verdict)
-	require.Empty(t, gate.Suspects)
-}
-
 func TestCancelledGateEndsItsStep(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	machines := four(func(*machine) {})
-	for i := range machines {
-		machines[i].breaks = hangs
-	}
-	time.AfterFunc(50*time.Millisecond, cancel)
-	gate := conduct(ctx, time.Minute, machines...)
-	require.Equal(t, report.Cancelled, gate.Verdict)
-	require.Empty(t, gate.Notes)
+	wait := func(m *machine) { m.waits = protocol.PhaseInit }
+	r := &run{machines: others(wait, wait), timeout: time.Minute}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		r.conduct(ctx)
+	})
+	require.Equal(t, report.Cancelled, r.gate.Verdict)
+	require.Empty(t, r.gate.Notes)
+	require.Less(t, r.took, 5*time.Second)
 }
 
 func TestLaunchThatFailsIsAnError(t *testing.T) {
@@ -221,12 +246,9 @@ func TestLaunchThatFailsIsAnError(t *testing.T) {
 }
 
 func TestStepThatEndsAtOnceTellsWhy(t *testing.T) {
-	plan := conductor.Plan{Nodes: []string{"n1", "n2"}, Timeout: 30 * time.Second}
-	var gate report.Gate
-	conductor.Run(t.Context(), plan, &gate, nonce, slog.New(slog.DiscardHandler), func() (conductor.Step, error) {
-		step := launch(nonce, machine{name: "n1", dies: protocol.PhaseLaunch}, machine{name: "n2", dies: protocol.PhaseLaunch})
-		step.words = "execve(): No such file"
-		return step, nil
+	gate := conduct(t, &run{
+		machines: []machine{{name: "n1", dies: protocol.PhaseLaunch}, {name: "n2", dies: protocol.PhaseLaunch}},
+		words:    "execve(): No such file",
 	})
 	require.Equal(t, report.Error, gate.Verdict)
 	require.Contains(t, gate.Reason, "execve(): No such file")

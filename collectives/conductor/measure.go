@@ -47,18 +47,20 @@ func (c *conductor) name(m message) string {
 // measure warms a collective up, then times as many iterations as fit, so that
 // all the messages that are left get their time.
 func (c *conductor) measure(ctx context.Context, m message, left int) error {
-	if ctx.Err() != nil {
+	if c.limit.Left() <= answerGrace {
 		return fmt.Errorf("%w: the time was over before %s: set a longer timeout, or measure less", ErrUnavailable, c.name(m))
 	}
-	run := protocol.Run{Op: string(m.op), Bytes: m.bytes, Iterations: max(c.plan.Warmup, 1), Timeout: runTimeout}
-	warm, err := c.run(ctx, run, "warm-up of "+c.name(m))
+	// Nobody knows yet how slow the network is. What is slow but alive may use
+	// half of the gate's time, so that as much is left for the measurement.
+	run := protocol.Run{Op: string(m.op), Bytes: m.bytes, Iterations: max(c.plan.Warmup, 1), Timeout: max(runTimeout, c.limit.Left()/2)}
+	warm, err := c.run(ctx, run, protocol.PhaseWarmup, c.name(m))
 	if err != nil {
 		return err
 	}
 	estimate := slowest(warm)
-	run.Iterations = iterations(c.plan.Iters, min(c.plan.Time, share(ctx, left)), estimate)
-	run.Timeout += runPerEstimate * time.Duration(run.Iterations) * estimate
-	timed, err := c.run(ctx, run, c.name(m))
+	run.Iterations = iterations(c.plan.Iters, min(c.plan.Time, c.share(left)), estimate)
+	run.Timeout = runTimeout + runPerEstimate*time.Duration(run.Iterations)*estimate
+	timed, err := c.run(ctx, run, protocol.PhaseRun, c.name(m))
 	if err != nil {
 		return err
 	}
@@ -68,9 +70,8 @@ func (c *conductor) measure(ctx context.Context, m message, left int) error {
 
 // share is the time for the iterations of one message where so many are left:
 // half of its part of the gate's time, since the other half goes to warm-ups.
-func share(ctx context.Context, left int) time.Duration {
-	deadline, _ := ctx.Deadline() // a gate always has one
-	return (time.Until(deadline) - answerGrace) / time.Duration(2*left)
+func (c *conductor) share(left int) time.Duration {
+	return (c.limit.Left() - answerGrace) / time.Duration(2*left)
 }
 
 // result makes the report's row: the slowest rank decides.

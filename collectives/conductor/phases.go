@@ -19,6 +19,7 @@ const (
 	runTimeout     = 60 * time.Second
 	runPerEstimate = 4
 	answerGrace    = 4 * time.Second // beyond the ranks' own deadline
+	mostAttempts   = 3               // at a measurement that pauses interrupt
 )
 
 // greet waits for the supervisors' hellos and compares them.
@@ -43,7 +44,7 @@ func (c *conductor) greet(ctx context.Context) (map[string]protocol.Message, err
 	if len(first.UID) == 0 {
 		return nil, fmt.Errorf("%w: %s made no unique id", ErrUnavailable, c.plan.Nodes[0])
 	}
-	c.gate.Library = report.Library(first.Library)
+	c.gate.Library, c.stepID = report.Library(first.Library), first.Step
 	return heard.by, nil
 }
 
@@ -55,23 +56,38 @@ func (c *conductor) join(ctx context.Context, hellos map[string]protocol.Message
 		first[id] = ranks
 		ranks += hellos[node].Hello.Ranks
 	}
-	timeout := remaining(ctx, joinTimeout+time.Duration(ranks)*joinPerRank)
+	timeout := c.remaining(joinTimeout + time.Duration(ranks)*joinPerRank)
 	init := &protocol.Init{UID: hellos[c.plan.Nodes[0]].Hello.UID, Ranks: ranks, First: first, Timeout: timeout}
-	if err := c.out.Send(protocol.Message{Init: init}); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
+	c.command(protocol.Message{Init: init})
 	_, err := c.collect(ctx, protocol.PhaseInit, timeout+answerGrace)
 	c.phase(string(protocol.PhaseInit))
 	return ranks, err
 }
 
-func (c *conductor) run(ctx context.Context, run protocol.Run, phase string) (map[string]protocol.Result, error) {
-	run.Timeout = remaining(ctx, run.Timeout)
-	if err := c.out.Send(protocol.Message{Run: &run}); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+// run lets all ranks run iterations, and again where a pause fell into them: a
+// time in which a node was stopped says nothing of the network.
+func (c *conductor) run(ctx context.Context, run protocol.Run, phase protocol.Phase, name string) (map[string]protocol.Result, error) {
+	for range mostAttempts {
+		results, err := c.attempt(ctx, run, phase, name)
+		if err != nil {
+			return nil, err
+		}
+		paused := c.nodes(func(node string) bool { return results[node].Paused > 0 })
+		if len(paused) == 0 {
+			return results, nil
+		}
+		c.gate.Notes = append(c.gate.Notes, fmt.Sprintf("the %s of %s was done again, because %s stood still for %s meanwhile",
+			phase, name, list(paused), results[paused[0]].Paused.Round(100*time.Millisecond)))
+		c.limit.Renew()
 	}
-	heard, err := c.collect(ctx, protocol.PhaseRun, run.Timeout+answerGrace)
-	c.phase(phase)
+	return nil, fmt.Errorf("%w: the %s of %s was interrupted %d times by nodes that stood still", ErrUnavailable, phase, name, mostAttempts)
+}
+
+func (c *conductor) attempt(ctx context.Context, run protocol.Run, phase protocol.Phase, name string) (map[string]protocol.Result, error) {
+	run.Timeout = c.remaining(run.Timeout)
+	c.command(protocol.Message{Run: &run})
+	heard, err := c.collect(ctx, phase, run.Timeout+answerGrace)
+	c.phase(string(phase) + " of " + name)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +103,6 @@ func (c *conductor) run(ctx context.Context, run protocol.Run, phase string) (ma
 
 // remaining cuts a phase's time to what the whole gate has left, less the time
 // in which the ranks' own words about their failure arrive.
-func remaining(ctx context.Context, timeout time.Duration) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return timeout
-	}
-	return max(min(timeout, time.Until(deadline)-answerGrace), time.Second)
+func (c *conductor) remaining(timeout time.Duration) time.Duration {
+	return max(min(timeout, c.limit.Left()-answerGrace), time.Second)
 }

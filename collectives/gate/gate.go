@@ -78,7 +78,7 @@ func (r Request) measure(ctx context.Context, job slurm.Job, gate *report.Gate) 
 	plan := conductor.Plan{
 		Nodes: job.Nodes, Ops: r.Spec.Ops,
 		Warmup: settings.Warmup, Iters: settings.Iters, Time: settings.Time, Timeout: settings.Timeout,
-		Floor: r.floor,
+		Floor: r.floor, Suspended: (&suspension{job: job, log: r.Log}).ended,
 	}
 	for _, size := range settings.Size.List() {
 		plan.Sizes = append(plan.Sizes, int64(size))

@@ -2,8 +2,11 @@ package protocol
 
 import "time"
 
-// Message is one thing said; exactly one field is set.
+// Message is one thing said; exactly one of the pointers is set.
 type Message struct {
+	// Number counts the conductor's commands, from 1; an answer carries its
+	// command's. What nobody asked for, a hello or a rank's sudden end, has none.
+	Number int     `json:"number,omitempty"`
 	Hello  *Hello  `json:"hello,omitempty"`
 	Init   *Init   `json:"init,omitempty"`
 	Ready  *Ready  `json:"ready,omitempty"`
@@ -11,6 +14,7 @@ type Message struct {
 	Result *Result `json:"result,omitempty"`
 	Failed *Failed `json:"failed,omitempty"`
 	Halt   *Halt   `json:"halt,omitempty"`
+	Alive  *Alive  `json:"alive,omitempty"`
 	Quit   *Quit   `json:"quit,omitempty"`
 }
 
@@ -22,7 +26,8 @@ const (
 	PhaseLaunch Phase = "launch" // from srun to the first hello
 	PhaseLoad   Phase = "load"   // loading the collective library
 	PhaseInit   Phase = "init"   // building the communicator
-	PhaseRun    Phase = "run"    // the collective itself
+	PhaseWarmup Phase = "warm-up"
+	PhaseRun    Phase = "run" // the collective itself
 )
 
 // Hello is the first word of a rank process to its supervisor, and of a supervisor to the conductor.
@@ -76,6 +81,8 @@ type Result struct {
 	Wrong int64 `json:"wrong"`
 	// WrongRanks are the ranks that received them, MaxWrongRanks at most.
 	WrongRanks []WrongRank `json:"wrong_ranks,omitempty"`
+	// Paused is how long a rank was stopped meanwhile. Such a result says nothing of the network.
+	Paused time.Duration `json:"paused,omitempty"`
 }
 
 // MaxWrongRanks bounds the ranks that a node names: as many as a node has GPUs.
@@ -95,13 +102,30 @@ type Failed struct {
 	Rank int `json:"rank"`
 	// Error is a sentence for people.
 	Error string `json:"error"`
-	// Halted says that the ranks only waited for others when they were told to halt.
-	Halted bool `json:"halted,omitempty"`
+	// Kind is what the failure says of the node.
+	Kind Kind `json:"kind,omitempty"`
 }
 
+// Kind tells a failure's cause from its victims.
+type Kind string
+
+// The kinds of failures.
+const (
+	// KindError is an error of the library. Where a peer is lost, its neighbours report one too.
+	KindError Kind = ""
+	// KindWaiting is a rank in good health that waited for others until it was
+	// told to halt, or until its time was up.
+	KindWaiting Kind = "waiting"
+	// KindDead is a rank whose process ended, or does not react to anything.
+	KindDead Kind = "dead"
+)
+
 // Halt asks a supervisor to give up waiting for its ranks and to say where they
-// are. The communicator is lost.
+// are, and a rank to give up waiting for others. The communicator is lost.
 type Halt struct{}
+
+// Alive answers a halt where nothing was under way.
+type Alive struct{}
 
 // Quit ends the supervisor and its ranks.
 type Quit struct{}

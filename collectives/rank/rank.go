@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"slurm-preflight/collectives/protocol"
+	"slurm-preflight/internal/deadline"
 )
 
 // Library makes communicators; NCCL, RCCL and libhostccl are such libraries.
@@ -87,21 +88,21 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, makesID bool, libra
 	if err := answers.Encode(r.hello(makesID)); err != nil {
 		return fmt.Errorf("say hello: %w", err)
 	}
-	commands := json.NewDecoder(in)
-	for {
-		var command protocol.Message
-		if err := commands.Decode(&command); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read command: %w", err)
-		}
+	ctx, commands := receive(ctx, in)
+	defer commands.close()
+	for command := range commands.queue {
 		if command.Quit != nil {
 			return r.leave()
 		}
-		if err := answers.Encode(r.obey(ctx, command)); err != nil {
+		answer := r.obey(ctx, command)
+		if err := answers.Encode(answer); err != nil {
 			return fmt.Errorf("answer: %w", err)
 		}
+		if answer.Failed != nil {
+			r.abandon()
+		}
 	}
+	return commands.err
 }
 
 // Refuse tells the supervisor that this rank cannot even load its library.
@@ -147,8 +148,8 @@ func (r *rank) join(ctx context.Context, init *protocol.Init) error {
 	if len(init.UID) != 128 || len(init.First) != 1 || init.Ranks < 1 {
 		return fmt.Errorf("a malformed init: %d bytes of unique id, %d ranks", len(init.UID), init.Ranks)
 	}
-	ctx, cancel := context.WithTimeout(ctx, init.Timeout)
-	defer cancel()
+	limit := deadline.In(init.Timeout)
+	defer limit.Stop()
 	var err error
 	r.number, r.ranks = init.First[0], init.Ranks
 	if r.comm, err = r.library.Init([128]byte(init.UID), r.ranks, r.number); err != nil {
@@ -157,12 +158,17 @@ func (r *rank) join(ctx context.Context, init *protocol.Init) error {
 	if r.stream, err = r.device.NewStream(); err != nil {
 		return err
 	}
-	return r.await(ctx, r.comm.Settled)
+	return r.await(ctx, limit, r.comm.Settled)
 }
 
-// await polls done, and the communicator's health beside it, until the deadline.
-// A communicator that broke is aborted: nothing else ends what hangs on it.
-func (r *rank) await(ctx context.Context, done func() (bool, error)) error {
+// The ends of a wait that are not this rank's fault.
+var (
+	errLate   = errors.New("the other ranks did not come in time")
+	errHalted = errors.New("it waited for other ranks when it was told to halt")
+)
+
+// await polls done, and the communicator's health beside it, until the limit.
+func (r *rank) await(ctx context.Context, limit *deadline.Deadline, done func() (bool, error)) error {
 	const interval = 200 * time.Microsecond
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -171,18 +177,27 @@ func (r *rank) await(ctx context.Context, done func() (bool, error)) error {
 		if err == nil && !finished {
 			_, err = r.comm.Settled()
 		}
-		if err != nil {
-			return errors.Join(err, r.comm.Abort())
-		}
-		if finished {
-			return nil
+		if finished || err != nil {
+			return err
 		}
 		select {
 		case <-tick.C:
+		case <-limit.Passed():
+			return errLate
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("not finished in time: %w", ctx.Err()), r.comm.Abort())
+			return context.Cause(ctx)
 		}
 	}
+}
+
+// abandon ends a communicator that broke: nothing else ends what hangs on it.
+// The answer has been given before, since an abort may take its time.
+func (r *rank) abandon() {
+	if r.comm == nil {
+		return
+	}
+	_ = r.comm.Abort() // it changes nothing any more
+	r.comm = nil
 }
 
 func (r *rank) leave() error {
@@ -193,5 +208,9 @@ func (r *rank) leave() error {
 }
 
 func failed(phase protocol.Phase, err error) protocol.Message {
-	return protocol.Message{Failed: &protocol.Failed{Phase: phase, Error: err.Error()}}
+	kind := protocol.KindError
+	if errors.Is(err, errLate) || errors.Is(err, errHalted) {
+		kind = protocol.KindWaiting
+	}
+	return protocol.Message{Failed: &protocol.Failed{Phase: phase, Error: err.Error(), Kind: kind}}
 }

@@ -189,8 +189,7 @@ func TestRankExplainsItsFailure(t *testing.T) {
 		phase   protocol.Phase
 		why     string
 	}{
-		"a broken communicator":   {&group{broken: errors.New("peer lost")}, run(4, time.Minute), protocol.PhaseInit, "peer lost"},
-		"an operation that hangs": {&group{stuck: true}, run(4, 20*time.Millisecond), protocol.PhaseRun, "not finished in time"},
+		"a broken communicator": {&group{broken: errors.New("peer lost")}, run(4, time.Minute), protocol.PhaseInit, "peer lost"},
 		"an operation it does not know": {
 			&group{},
 			protocol.Message{Run: &protocol.Run{Op: "allscatter", Bytes: 4, Iterations: 1, Timeout: time.Minute}},
@@ -215,4 +214,35 @@ func TestRankExplainsItsFailure(t *testing.T) {
 			require.Contains(t, failed.Error, test.why)
 		})
 	}
+}
+
+// What waits in good health is no suspect, and says so at once.
+func TestRankThatWaitsSaysSo(t *testing.T) {
+	tests := map[string]struct {
+		commands []protocol.Message
+		why      string
+	}{
+		"until its time is up":     {[]protocol.Message{run(4, 20*time.Millisecond)}, "did not come in time"},
+		"until it is told to halt": {[]protocol.Message{run(4, time.Minute), {Halt: &protocol.Halt{}}}, "told to halt"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			messages := serve(t, &group{size: 1, stuck: true}, test.commands...)[0]
+			require.Len(t, messages, 3)
+			failed := messages[2].Failed
+			require.NotNil(t, failed)
+			require.Equal(t, protocol.KindWaiting, failed.Kind)
+			require.Contains(t, failed.Error, test.why)
+		})
+	}
+}
+
+func TestBrokenCommunicatorIsAborted(t *testing.T) {
+	var in, out bytes.Buffer
+	require.NoError(t, json.NewEncoder(&in).Encode(protocol.Message{
+		Init: &protocol.Init{UID: make([]byte, 128), Ranks: 1, First: []int{0}, Timeout: time.Minute},
+	}))
+	f := newFake(&group{size: 1, broken: errors.New("peer lost")})
+	require.NoError(t, rank.Serve(t.Context(), &in, &out, false, f, f))
+	require.True(t, f.aborted)
 }

@@ -8,21 +8,22 @@ import (
 
 	"slurm-preflight/collectives"
 	"slurm-preflight/collectives/protocol"
+	"slurm-preflight/internal/deadline"
 )
 
 // run times iterations of a collective and checks what the last one delivered.
 // The times come from events on the stream, so that neither our polling nor the
 // launch of the next iteration is measured.
 func (r *rank) run(ctx context.Context, run *protocol.Run) (*protocol.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, run.Timeout)
-	defer cancel()
+	limit := deadline.In(run.Timeout)
+	defer limit.Stop()
 	if r.comm == nil {
 		return nil, fmt.Errorf("asked to run %s before the communicator was built", run.Op)
 	}
 	if err := r.prepare(collectives.Op(run.Op), run.Bytes); err != nil {
 		return nil, err
 	}
-	times, err := r.iterate(ctx, run.Iterations)
+	times, err := r.iterate(ctx, limit, run.Iterations)
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +34,7 @@ func (r *rank) run(ctx context.Context, run *protocol.Run) (*protocol.Result, er
 	if result.Wrong > 0 {
 		result.WrongRanks = []protocol.WrongRank{{Rank: r.number, Elements: result.Wrong}}
 	}
+	result.Paused = limit.Paused()
 	return result, nil
 }
 
@@ -82,7 +84,7 @@ func (r *rank) enqueue() error {
 }
 
 // iterate enqueues all iterations at once and returns the time of each.
-func (r *rank) iterate(ctx context.Context, iterations int) ([]time.Duration, error) {
+func (r *rank) iterate(ctx context.Context, limit *deadline.Deadline, iterations int) ([]time.Duration, error) {
 	events := make([]uintptr, iterations+1)
 	defer func() {
 		for _, event := range events {
@@ -103,7 +105,7 @@ func (r *rank) iterate(ctx context.Context, iterations int) ([]time.Duration, er
 				return nil, err
 			}
 			// A non-blocking communicator takes no other call before it has settled.
-			if err := r.await(ctx, r.comm.Settled); err != nil {
+			if err := r.await(ctx, limit, r.comm.Settled); err != nil {
 				return nil, err
 			}
 		}
@@ -111,7 +113,7 @@ func (r *rank) iterate(ctx context.Context, iterations int) ([]time.Duration, er
 			return nil, err
 		}
 	}
-	err := r.await(ctx, func() (bool, error) { return r.device.StreamDone(r.stream) })
+	err := r.await(ctx, limit, func() (bool, error) { return r.device.StreamDone(r.stream) })
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,30 @@ func (p *process) Kill() {
 	_ = p.lease.Close()
 }
 
+// State reads /proc. A process that was killed and is stuck in the kernel stays, whoever kills it.
+func (p *process) State() string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return "its process is gone"
+	}
+	// The letter stands behind the name, which may hold anything.
+	_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+	return "its process " + states(rest)
+}
+
+func states(stat string) string {
+	switch letter, _, _ := strings.Cut(stat, " "); letter {
+	case "T", "t":
+		return "is stopped"
+	case "D":
+		return "is stuck in the kernel, where nobody can kill it: look at the node's kernel log for its driver or file system"
+	case "Z", "X":
+		return "has ended"
+	default:
+		return "is in the collective library"
+	}
+}
+
 // listen passes on what the rank says, and its end in words.
 func (p *process) listen(rank int, from *os.File, answers chan<- Answer) {
 	defer from.Close()
@@ -97,7 +121,7 @@ func (p *process) listen(rank int, from *os.File, answers chan<- Answer) {
 	if words := p.words.String(); words != "" {
 		text += "; its last words: " + words
 	}
-	answers <- Answer{Rank: rank, Message: protocol.Message{Failed: &protocol.Failed{Error: text}}}
+	answers <- Answer{Rank: rank, Message: protocol.Message{Failed: &protocol.Failed{Error: text, Kind: protocol.KindDead}}}
 }
 
 // tail keeps the end of what a process printed.

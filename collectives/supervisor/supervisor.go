@@ -10,9 +10,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"slurm-preflight/collectives/protocol"
+	"slurm-preflight/internal/deadline"
 )
 
 // Node is what a supervisor knows of its place in the step.
@@ -29,6 +32,8 @@ type Process interface {
 	Send(command protocol.Message) error
 	// Kill ends the rank, whatever it does.
 	Kill()
+	// State is what the kernel says the rank is doing, as half a sentence.
+	State() string
 }
 
 // Answer is what a rank said. Its end is said as a Failed.
@@ -54,6 +59,8 @@ type supervisor struct {
 	processes []Process
 	answers   chan Answer
 	commands  chan protocol.Message
+	number    int  // of the command that is being obeyed
+	halted    bool // the conductor said halt
 	broken    bool // a rank failed, so the others hang in its collective
 	done      bool // the conductor said quit
 }
@@ -134,9 +141,10 @@ func (s *supervisor) hello(ctx context.Context) error {
 	hello := protocol.Hello{NodeID: s.node.ID, Step: s.node.Step, Ranks: s.node.Ranks}
 	answers, failed := s.gather(ctx, protocol.PhaseLoad, loadTimeout)
 	if failed != nil {
-		return s.out.Send(protocol.Message{Failed: failed})
+		return s.say(protocol.Message{Failed: failed})
 	}
-	for rank, answer := range answers {
+	for rank := range s.processes {
+		answer := answers[rank]
 		if answer.Hello == nil {
 			return s.fail(protocol.PhaseLoad, rank, errors.New("the rank process did not say hello"))
 		}
@@ -149,11 +157,13 @@ func (s *supervisor) hello(ctx context.Context) error {
 			hello.UID = answer.Hello.UID
 		}
 	}
-	return s.out.Send(protocol.Message{Hello: &hello})
+	return s.conclude(protocol.Message{Hello: &hello})
 }
 
 // obey hands a command to every rank and their answers, as one, to the conductor.
 func (s *supervisor) obey(ctx context.Context, command protocol.Message) error {
+	s.number = command.Number
+	defer func() { s.number = 0 }()
 	switch {
 	case command.Init != nil:
 		if s.node.ID >= len(command.Init.First) {
@@ -162,22 +172,36 @@ func (s *supervisor) obey(ctx context.Context, command protocol.Message) error {
 		return s.command(ctx, command, protocol.PhaseInit, command.Init.Timeout)
 	case command.Run != nil:
 		return s.command(ctx, command, protocol.PhaseRun, command.Run.Timeout)
+	case command.Halt != nil:
+		return s.say(protocol.Message{Alive: &protocol.Alive{}}) // nothing is under way
 	default:
-		return nil // to halt where nothing is under way
+		return nil
 	}
 }
 
 func (s *supervisor) command(ctx context.Context, command protocol.Message, phase protocol.Phase, timeout time.Duration) error {
 	for rank, process := range s.processes {
-		if err := process.Send(s.share(command, rank)); err != nil {
-			return s.fail(phase, rank, err)
-		}
+		_ = process.Send(s.share(command, rank)) // where it is gone, its end is its answer
 	}
 	answers, failed := s.gather(ctx, phase, timeout+grace)
 	if failed != nil {
-		return s.out.Send(protocol.Message{Failed: failed})
+		return s.say(protocol.Message{Failed: failed})
 	}
-	return s.out.Send(combine(answers))
+	return s.conclude(combine(answers))
+}
+
+// conclude says a good answer, and that it is well if it was asked meanwhile.
+func (s *supervisor) conclude(answer protocol.Message) error {
+	if err := s.say(answer); err != nil || !s.halted {
+		return err
+	}
+	return s.say(protocol.Message{Alive: &protocol.Alive{}})
+}
+
+// say answers the command that is being obeyed.
+func (s *supervisor) say(message protocol.Message) error {
+	message.Number = s.number
+	return s.out.Send(message)
 }
 
 // share is a rank's part of a command.
@@ -190,54 +214,15 @@ func (s *supervisor) share(command protocol.Message, rank int) protocol.Message 
 	return protocol.Message{Init: &init}
 }
 
-// gather waits for one answer of every rank. The first failure ends the wait:
-// where one rank cannot go on, the others hang in its collective. So does any
-// word of the conductor, who has heard of a failure elsewhere.
-func (s *supervisor) gather(ctx context.Context, phase protocol.Phase, timeout time.Duration) ([]protocol.Message, *protocol.Failed) {
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
-	answers := make([]protocol.Message, len(s.processes))
-	for missing := len(s.processes); missing > 0; {
-		select {
-		case answer := <-s.answers:
-			if failed := answer.Message.Failed; failed != nil {
-				s.broken = true
-				return nil, blame(answer, phase)
-			}
-			answers[answer.Rank] = answer.Message
-			missing--
-		case command := <-s.commands:
-			s.broken, s.done = true, command.Quit != nil
-			return nil, &protocol.Failed{Phase: phase, Halted: true, Error: fmt.Sprintf("%d of %d ranks were waiting", missing, len(s.processes))}
-		case <-deadline.C:
-			s.broken = true
-			return nil, &protocol.Failed{Phase: phase, Error: fmt.Sprintf("%d of %d ranks did not answer within %s", missing, len(s.processes), timeout)}
-		case <-ctx.Done():
-			return nil, &protocol.Failed{Phase: phase, Halted: true, Error: "the gate was ended"}
-		}
-	}
-	return answers, nil
-}
-
-// blame completes a rank's failure with what only the supervisor knows.
-func blame(answer Answer, phase protocol.Phase) *protocol.Failed {
-	failed := *answer.Message.Failed
-	failed.Rank = answer.Rank
-	if failed.Phase == "" {
-		failed.Phase = phase
-	}
-	return &failed
-}
-
 func (s *supervisor) relay(answer Answer) error {
 	if answer.Message.Failed == nil {
 		return nil
 	}
-	return s.out.Send(protocol.Message{Failed: blame(answer, protocol.PhaseRun)})
+	return s.say(protocol.Message{Failed: blame(answer, protocol.PhaseRun)})
 }
 
 func (s *supervisor) fail(phase protocol.Phase, rank int, err error) error {
-	return s.out.Send(protocol.Message{Failed: &protocol.Failed{Phase: phase, Rank: rank, Error: err.Error()}})
+	return s.say(protocol.Message{Failed: &protocol.Failed{Phase: phase, Rank: rank, Error: err.Error()}})
 }
 
 // quit lets the ranks leave their communicator, which frees what peers and
@@ -254,9 +239,10 @@ func (s *supervisor) quit(ctx context.Context) error {
 }
 
 // combine makes the node's answer: the slowest rank counts, and all wrong elements.
-func combine(answers []protocol.Message) protocol.Message {
+func combine(answers map[int]protocol.Message) protocol.Message {
 	var node protocol.Result
-	for _, answer := range answers {
+	for _, rank := range slices.Sorted(maps.Keys(answers)) {
+		answer := answers[rank]
 		if answer.Result == nil {
 			return protocol.Message{Ready: &protocol.Ready{}}
 		}
@@ -264,18 +250,19 @@ func combine(answers []protocol.Message) protocol.Message {
 		node.Wrong += answer.Result.Wrong
 		room := protocol.MaxWrongRanks - len(node.WrongRanks)
 		node.WrongRanks = append(node.WrongRanks, answer.Result.WrongRanks[:min(room, len(answer.Result.WrongRanks))]...)
+		node.Paused = max(node.Paused, answer.Result.Paused)
 	}
 	return protocol.Message{Result: &node}
 }
 
 // awaitEnd waits a moment for every rank's end, which arrives as its last answer.
 func (s *supervisor) awaitEnd(ctx context.Context) {
-	deadline := time.NewTimer(grace)
-	defer deadline.Stop()
+	limit := deadline.In(grace)
+	defer limit.Stop()
 	for range s.processes {
 		select {
 		case <-s.answers:
-		case <-deadline.C:
+		case <-limit.Passed():
 			return
 		case <-ctx.Done():
 			return

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +42,9 @@ func behave(fault string) int {
 		fmt.Fprintln(os.Stderr, "no such device")
 		return 3
 	}
+	if fault == "loads for ever" {
+		time.Sleep(time.Hour)
+	}
 	say(protocol.Message{Hello: &protocol.Hello{Library: protocol.Library{Name: "fake"}}})
 	commands := json.NewDecoder(os.NewFile(supervisor.CommandsFD, "commands"))
 	for {
@@ -54,7 +59,15 @@ func behave(fault string) int {
 			fmt.Fprintln(os.Stderr, "illegal instruction")
 			return 4
 		case fault == "hangs in run":
-			select {}
+			time.Sleep(time.Hour)
+		case command.Halt != nil:
+			say(protocol.Message{Failed: &protocol.Failed{Kind: protocol.KindWaiting, Error: "it waited"}})
+		case fault == "waits in run":
+		case fault == "loses rank 1" && os.Args[1] == "1":
+			time.Sleep(100 * time.Millisecond)
+			return 5
+		case fault == "loses rank 1":
+			say(protocol.Message{Failed: &protocol.Failed{Error: "a peer is lost"}})
 		default:
 			say(protocol.Message{Result: &protocol.Result{Median: time.Second, Wrong: 1, WrongRanks: []protocol.WrongRank{{Rank: 7, Elements: 1}}}})
 		}
@@ -80,7 +93,7 @@ func start(t *testing.T, ranks int, fault string) node {
 		t: t, to: protocol.NewWriter(input, nonce, "conductor"), input: input,
 		from: protocol.NewReader(bufio.NewReader(output), nonce, slog.New(slog.DiscardHandler)), ended: make(chan error, 1),
 	}
-	command := supervisor.Command{Path: self, Env: []string{rankWords + "=" + fault}, Args: func(int) []string { return nil }}
+	command := supervisor.Command{Path: self, Env: []string{rankWords + "=" + fault}, Args: func(rank int) []string { return []string{strconv.Itoa(rank)} }}
 	go func() {
 		n.ended <- supervisor.Run(t.Context(), supervisor.Node{Name: "n1", Ranks: ranks}, in, out, nonce, command.Start)
 		_ = out.Close()
@@ -118,21 +131,28 @@ func (n node) ends() {
 	require.Eventually(n.t, func() bool { return children() == 0 }, 5*time.Second, 10*time.Millisecond, "ranks are left")
 }
 
-// children counts the ranks that are left, over all threads that may have started one.
-func children() int {
+// children counts the ranks that are left.
+func children() int { return len(pids()) }
+
+// pids are the ranks that are left, over all threads that may have started one.
+func pids() []int {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {
-		return -1
+		panic(err)
 	}
-	count := 0
+	var found []int
 	for _, list := range lists {
 		text, err := os.ReadFile(list)
 		if err != nil {
 			continue // the thread has ended
 		}
-		count += len(strings.Fields(string(text)))
+		for field := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				found = append(found, pid)
+			}
+		}
 	}
-	return count
+	return found
 }
 
 var (
@@ -168,22 +188,75 @@ func TestDeadRankIsExplained(t *testing.T) {
 			require.NotNil(t, failed)
 			require.Contains(t, failed.Error, words)
 			require.Contains(t, failed.Error, "exit status")
-			require.False(t, failed.Halted)
+			require.Equal(t, protocol.KindDead, failed.Kind)
 			n.says(quit)
 			n.ends()
 		})
 	}
 }
 
-func TestHaltTellsWaitingFromGone(t *testing.T) {
-	n := start(t, 2, "hangs in run")
-	require.NotNil(t, n.hears().Hello)
-	n.says(runOnce)
+func TestHaltTellsWaitingFromStuck(t *testing.T) {
+	for fault, want := range map[string]protocol.Failed{
+		"waits in run": {Phase: protocol.PhaseRun, Kind: protocol.KindWaiting, Error: "it waited"},
+		"hangs in run": {
+			Phase: protocol.PhaseRun, Kind: protocol.KindDead,
+			Error: "rank 0 on this node does not react: its process is in the collective library",
+		},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			n := start(t, 2, fault)
+			require.NotNil(t, n.hears().Hello)
+			command := runOnce
+			command.Number = 7
+			n.says(command)
+			n.says(halt)
+			answer := n.hears()
+			require.Equal(t, &want, answer.Failed)
+			require.Equal(t, 7, answer.Number, "it answers the command, not the halt")
+			n.says(quit)
+			n.ends()
+		})
+	}
+}
+
+// A rank that loads its library cannot react, and is no suspect for that alone.
+func TestLoadingRankIsNotDead(t *testing.T) {
+	n := start(t, 2, "loads for ever")
+	require.Eventually(t, func() bool { return children() == 2 }, 5*time.Second, time.Millisecond)
 	n.says(halt)
 	failed := n.hears().Failed
 	require.NotNil(t, failed)
-	require.True(t, failed.Halted)
-	require.Contains(t, failed.Error, "2 of 2 ranks were waiting")
+	require.Equal(t, protocol.KindWaiting, failed.Kind)
+	require.Contains(t, failed.Error, "rank 0 on this node was still loading")
+	n.says(quit)
+	n.ends()
+}
+
+func TestStoppedRankIsNamedWhenOthersOnlyWait(t *testing.T) {
+	n := start(t, 3, "waits in run")
+	require.NotNil(t, n.hears().Hello)
+	n.says(runOnce)
+	stopped := pids()[0]
+	require.NoError(t, syscall.Kill(stopped, syscall.SIGSTOP))
+	n.says(halt)
+	failed := n.hears().Failed
+	require.NotNil(t, failed)
+	require.Equal(t, protocol.KindDead, failed.Kind)
+	require.Contains(t, failed.Error, "its process is stopped")
+	n.says(quit)
+	n.ends()
+}
+
+// One rank's death breaks its neighbours: the dead one speaks for the node.
+func TestDeathOutweighsTheErrorsThatItCauses(t *testing.T) {
+	n := start(t, 3, "loses rank 1")
+	require.NotNil(t, n.hears().Hello)
+	n.says(runOnce)
+	failed := n.hears().Failed
+	require.NotNil(t, failed)
+	require.Equal(t, protocol.KindDead, failed.Kind)
+	require.Equal(t, 1, failed.Rank)
+	require.Contains(t, failed.Error, "exit status 5")
 	n.says(quit)
 	n.ends()
 }

@@ -41,10 +41,10 @@ func TestPlainJobIsNoComponent(t *testing.T) {
 }
 
 func TestStepOfAComponentGoesThroughTheLeader(t *testing.T) {
-	plain := Step{Job: Job{ID: "7", Nodes: []string{"n1", "n2"}}, Command: []string{"/bin/true"}}.args()
+	plain := Step{Job: Job{ID: "7", Nodes: []string{"n1", "n2"}}, Command: []string{"/bin/true"}}.Arguments()
 	require.Contains(t, plain, "--jobid=7")
 	require.Contains(t, plain, "--nodes=2")
 	require.NotContains(t, strings.Join(plain, " "), "--het-group")
-	het := Step{Job: Job{ID: "53", HetLeader: "52", HetOffset: 1, Nodes: []string{"n3"}}, Command: []string{"/bin/true"}}.args()
+	het := Step{Job: Job{ID: "53", HetLeader: "52", HetOffset: 1, Nodes: []string{"n3"}}, Command: []string{"/bin/true"}}.Arguments()
 	require.Equal(t, []string{"--jobid=52", "--het-group=1", "/bin/true"}, het[len(het)-3:])
 }

@@ -30,7 +30,9 @@ type Job struct {
 	// Started is when this attempt began, as scontrol prints it. With the id it
 	// names one attempt on one cluster, since ids begin again on a new cluster.
 	Started string
-	Restart int
+	// Suspended is when Slurm last suspended the job or let it go on, as scontrol prints it.
+	Suspended string
+	Restart   int
 	// Nodes are the node names in Slurm's order.
 	Nodes []string
 	// GPUs is the number of allocated GPUs by node name; a node without any is missing.
@@ -55,7 +57,7 @@ func ShowJob(ctx context.Context, id string) (Job, error) {
 	}
 	job := Job{
 		ID: id, HetLeader: record.het.leader, HetOffset: record.het.offset, State: record.state, Partition: record.partition, Batch: record.batch,
-		Started: record.started, Restart: record.restarts, GPUs: map[string]int{},
+		Started: record.started, Suspended: record.suspended, Restart: record.restarts, GPUs: map[string]int{},
 	}
 	if job.Nodes, err = hostnames(ctx, record.nodeList); err != nil {
 		return Job{}, err

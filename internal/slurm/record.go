@@ -14,6 +14,7 @@ type record struct {
 	partition string
 	nodeList  string
 	started   string
+	suspended string
 	restarts  int
 	batch     bool
 	gpus      []share
@@ -59,7 +60,7 @@ func parseRecord(text, id string) (record, error) {
 }
 
 // once has the keys that a job's record has one of.
-var once = map[string]bool{"JobId": true, "JobState": true, "Partition": true, "NodeList": true, "StartTime": true, "Requeue": true}
+var once = map[string]bool{"JobId": true, "JobState": true, "Partition": true, "NodeList": true, "StartTime": true, "SuspendTime": true, "Requeue": true}
 
 // take takes in one line: its first key with its value, and all its fields.
 func (r *record) take(key, value string, fields []string) {
@@ -74,6 +75,8 @@ func (r *record) take(key, value string, fields []string) {
 		r.nodeList = nodeList(value)
 	case "StartTime":
 		r.started = value
+	case "SuspendTime":
+		r.suspended = value
 	case "Requeue":
 		r.restarts = number(fields, "Restarts=")
 		r.batch = number(fields, "BatchFlag=") != 0 // 2 after a requeue

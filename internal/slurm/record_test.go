@@ -12,6 +12,7 @@ const shown = `JobId=12 JobName=train NodeList=evil
    JobState=RUNNING Reason=None Dependency=(null)
    Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0
    StartTime=2026-01-02T03:04:05 EndTime=2026-01-02T04:04:05 Deadline=N/A
+   SuspendTime=2026-01-02T03:30:00 SecsPreSuspend=12 LastSchedEval=2026-01-02T03:04:05
    Partition=gpu AllocNode:Sid=login:0
    ReqNodeList=(null) ExcNodeList=(null)
    NodeList=n[1-4]
@@ -30,6 +31,7 @@ func TestParseRecord(t *testing.T) {
 		partition: "gpu",
 		nodeList:  "n[1-4]",
 		started:   "2026-01-02T03:04:05",
+		suspended: "2026-01-02T03:30:00",
 		restarts:  2,
 		batch:     true,
 		gpus:      []share{{"n1", 8}, {"n[2-4]", 2}},

@@ -120,7 +120,7 @@ func hello(node int) protocol.Message {
 
 func reply(command protocol.Message) protocol.Message {
 	if command.Init != nil {
-		return protocol.Message{Ready: &protocol.Ready{}}
+		return protocol.Message{Number: command.Number, Ready: &protocol.Ready{}}
 	}
-	return protocol.Message{Result: &protocol.Result{Median: time.Millisecond}}
+	return protocol.Message{Number: command.Number, Result: &protocol.Result{Median: time.Millisecond}}
 }
