@@ -78,6 +78,7 @@ type rank struct {
 	number  int
 	ranks   int
 	buffers *buffers
+	broken  bool // a command failed, so nothing more can be done
 }
 
 // Serve says hello and obeys the commands of in until it ends or says quit.
@@ -98,9 +99,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, makesID bool, libra
 		if err := answers.Encode(answer); err != nil {
 			return fmt.Errorf("answer: %w", err)
 		}
-		if answer.Failed != nil {
-			r.abandon()
-		}
+		r.broken = r.broken || answer.Failed != nil
 	}
 	return commands.err
 }
@@ -190,21 +189,18 @@ func (r *rank) await(ctx context.Context, limit *deadline.Deadline, done func() 
 	}
 }
 
-// abandon ends a communicator that broke: nothing else ends what hangs on it.
-// The answer has been given before, since an abort may take its time.
-func (r *rank) abandon() {
-	if r.comm == nil {
-		return
-	}
-	_ = r.comm.Abort() // it changes nothing any more
-	r.comm = nil
-}
-
+// leave leaves the communicator, in peace if it can. One that broke is aborted
+// only now, because an abort breaks it for all others, and nobody could tell any
+// more where it broke first.
 func (r *rank) leave() error {
-	if r.comm == nil {
+	switch {
+	case r.comm == nil:
 		return nil
+	case r.broken:
+		return r.comm.Abort()
+	default:
+		return r.comm.Destroy()
 	}
-	return r.comm.Destroy()
 }
 
 func failed(phase protocol.Phase, err error) protocol.Message {

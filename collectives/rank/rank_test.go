@@ -237,12 +237,16 @@ func TestRankThatWaitsSaysSo(t *testing.T) {
 	}
 }
 
-func TestBrokenCommunicatorIsAborted(t *testing.T) {
-	var in, out bytes.Buffer
-	require.NoError(t, json.NewEncoder(&in).Encode(protocol.Message{
-		Init: &protocol.Init{UID: make([]byte, 128), Ranks: 1, First: []int{0}, Timeout: time.Minute},
-	}))
-	f := newFake(&group{size: 1, broken: errors.New("peer lost")})
-	require.NoError(t, rank.Serve(t.Context(), &in, &out, false, f, f))
-	require.True(t, f.aborted)
+// An abort breaks the communicator for all others: not before the gate has seen who broke first.
+func TestBrokenCommunicatorIsAbortedAtTheEnd(t *testing.T) {
+	init := protocol.Message{Init: &protocol.Init{UID: make([]byte, 128), Ranks: 1, First: []int{0}, Timeout: time.Minute}}
+	for name, commands := range map[string][]protocol.Message{"failed": {init}, "told to quit": {init, {Quit: &protocol.Quit{}}}} {
+		var in, out bytes.Buffer
+		for _, command := range commands {
+			require.NoError(t, json.NewEncoder(&in).Encode(command))
+		}
+		f := newFake(&group{size: 1, broken: errors.New("peer lost")})
+		require.NoError(t, rank.Serve(t.Context(), &in, &out, false, f, f))
+		require.Equal(t, name == "told to quit", f.aborted, name)
+	}
 }

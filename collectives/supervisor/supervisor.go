@@ -226,15 +226,17 @@ func (s *supervisor) fail(phase protocol.Phase, rank int, err error) error {
 }
 
 // quit lets the ranks leave their communicator, which frees what peers and
-// drivers hold for them, and then waits for their end.
+// drivers hold for them, and then waits for their end. Where the communicator
+// broke, some of them cannot, and nobody waits long.
 func (s *supervisor) quit(ctx context.Context) error {
-	if s.broken {
-		return nil
-	}
 	for _, process := range s.processes {
 		_ = process.Send(protocol.Message{Quit: &protocol.Quit{}}) // a dead rank has quit already
 	}
-	s.awaitEnd(ctx)
+	if s.broken {
+		s.awaitEnd(ctx, reaction)
+	} else {
+		s.awaitEnd(ctx, grace)
+	}
 	return nil
 }
 
@@ -256,8 +258,8 @@ func combine(answers map[int]protocol.Message) protocol.Message {
 }
 
 // awaitEnd waits a moment for every rank's end, which arrives as its last answer.
-func (s *supervisor) awaitEnd(ctx context.Context) {
-	limit := deadline.In(grace)
+func (s *supervisor) awaitEnd(ctx context.Context, patience time.Duration) {
+	limit := deadline.In(patience)
 	defer limit.Stop()
 	for range s.processes {
 		select {
