@@ -101,7 +101,7 @@ race: packages build $(tools)/verdict ## run the product's own tests under the r
 	@$(GOTEST) -race -timeout 10m $(TESTFLAGS) ./collectives/... ./internal/... ./cgo/... ./cmd/... | $(judge)
 
 .PHONY: matrix
-matrix: packages build ## break everything at every moment of a gate, and print what came of it: a quarter of an hour
+matrix: packages build ## break everything at every moment of a gate, and print what came of it: minutes
 	@$(GO) test -count=1 -v -timeout 60m -parallel 3 $(TESTFLAGS) ./tests/matrix
 	@$(GO) test -count=1 -v -timeout 20m -run 'KilledPeer|StoppedPeer' ./cgo/nccl -rounds=200
 

@@ -113,10 +113,14 @@ void child_start(struct child *child, const char *const argv[], const char *cons
 			strerror(errno));
 }
 
-/* The exit code as a shell would give it. */
+/* The exit code as a shell would give it. A program that was killed cannot say so itself. */
 static int exit_code(int status)
 {
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	dprintf(STDERR_FILENO, "preflight: bin/preflight was killed by signal %d. Exit code %d.\n",
+		WTERMSIG(status), 128 + WTERMSIG(status));
+	return 128 + WTERMSIG(status);
 }
 
 /* Waits for the program and returns its exit code. */

@@ -72,8 +72,10 @@ func (a *answers) silent(node string) bool {
 	_, answered := a.by[node]
 	_, failed := a.failed[node]
 	_, lost := a.lost[node]
-	heard := a.alive[node] || answered && !a.halted
-	return !failed && !lost && !heard
+	if a.halted {
+		answered = a.alive[node]
+	}
+	return !answered && !failed && !lost
 }
 
 // dead are the nodes of which a rank's process ended or does not react.

@@ -32,11 +32,12 @@ func (o Outcome) check(t *testing.T, fault Fault, moment Moment) {
 		require.Empty(t, o.Suspects)
 		return
 	}
-	require.False(t, o.UserCode, "user code ran")
+	require.NotContains(t, o.Output, UserCode)
 	switch fault.truth {
 	case gateKilled:
 		require.Equal(t, "137:0", o.Exit)
 		require.Empty(t, o.Verdict)
+		require.Contains(t, o.Output, "was killed by signal 9")
 	case gateBroken:
 		require.Equal(t, "69:0", o.Exit, o.Reason)
 		require.Equal(t, report.Error, o.Verdict)

@@ -19,7 +19,7 @@ type Outcome struct {
 	Suspects []string // NODE PHASE
 	Reason   string
 	Notes    []string
-	UserCode bool
+	Output   string
 	// Took is from the conductor's start to its end.
 	Took time.Duration
 	// Left is what of the gate was left on the hosts that the fault did not hit.
@@ -102,6 +102,6 @@ func (l Lab) settle(job Job, fault Fault, conductor int, began time.Time) Outcom
 			require.Contains(l.t, job.Output(), "preflight: suspect "+suspect.Node+" ("+suspect.Phase+")", "the table names it as well")
 		}
 	}
-	o.Exit, o.UserCode = job.Show("ExitCode"), strings.Contains(job.Output(), UserCode)
+	o.Exit, o.Output = job.Show("ExitCode"), job.Output()
 	return o
 }

@@ -32,7 +32,7 @@ func Up(t *testing.T, flags ...string) Lab {
 		require.NoError(t, os.RemoveAll(l.dir))
 	})
 	var err error
-	l.dir, err = os.MkdirTemp("", "preflight-fault-") //nolint:usetesting // the job's user must reach it
+	l.dir, err = os.MkdirTemp("", "preflight-fault-") //nolint:usetesting // the test's own directories are closed to the job's user
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(l.dir, 0o777))
 	l.Do("up", flags...)
