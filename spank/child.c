@@ -113,14 +113,10 @@ void child_start(struct child *child, const char *const argv[], const char *cons
 			strerror(errno));
 }
 
-/* The exit code as a shell would give it. A program that was killed cannot say so itself. */
+/* The exit code as a shell would give it. */
 static int exit_code(int status)
 {
-	if (!WIFSIGNALED(status))
-		return WEXITSTATUS(status);
-	dprintf(STDERR_FILENO, "preflight: bin/preflight was killed by signal %d. Exit code %d.\n",
-		WTERMSIG(status), 128 + WTERMSIG(status));
-	return 128 + WTERMSIG(status);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Waits for the program and returns its exit code. */
@@ -195,5 +191,9 @@ int child_run(const char *const argv[], const char *const envp[])
 		forward_until_end(child.pid, &set);
 	code = child_wait(&child);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	/* Its own codes end at 143. A program that was killed cannot say so itself. */
+	if (code > 128 && code != EXITCODE_INTERRUPTED && code != EXITCODE_TERMINATED)
+		dprintf(STDERR_FILENO, "preflight: %s was killed by signal %d. Exit code %d.\n",
+			argv[0], code - 128, code);
 	return code;
 }
