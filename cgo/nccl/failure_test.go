@@ -109,51 +109,48 @@ func without(ranks []*process, victim int) []*process {
 	return append(append([]*process{}, ranks[:victim]...), ranks[victim+1:]...)
 }
 
-func TestKilledPeerIsNamedAndAbortReturns(t *testing.T) {
+// atRandomMoments breaks one of three busy ranks, again and again, and hands
+// over the others, which are still busy.
+func atRandomMoments(t *testing.T, fault syscall.Signal, after func(t *testing.T, survivors []*process, victim int)) {
+	t.Helper()
 	moments, took := newMoments(), latencies{}
 	for round := range *rounds {
-		load := loads()[round%len(loads())]
+		load, victim := loads()[round%len(loads())], round%3
 		t.Run(fmt.Sprintf("%d %s %d", round, load.operation, load.size), func(t *testing.T) {
 			ranks := startRanks(t, 3)
 			connect("world", ranks)
 			all(ranks, "busy world %s %d", load.operation, load.size)
 			moments.await()
-			victim := round % len(ranks)
-			require.NoError(t, ranks[victim].command.Process.Kill())
+			require.NoError(t, ranks[victim].command.Process.Signal(fault))
 			survivors := without(ranks, victim)
-			for _, rank := range survivors {
-				rank.send("fail world")
-			}
-			for _, rank := range survivors {
-				answer := rank.answer(noticeLimit)
-				require.Contains(t, answer, "(code 6)")
-				require.Contains(t, answer, fmt.Sprintf("rank %d ", victim), "names the lost rank")
-				require.Contains(t, answer, "ended without leaving")
-			}
+			after(t, survivors, victim)
 			took.add(abortAll(t, survivors))
 		})
 	}
 	took.print(t, moments)
 }
 
+func TestKilledPeerIsNamedAndAbortReturns(t *testing.T) {
+	atRandomMoments(t, syscall.SIGKILL, func(t *testing.T, survivors []*process, victim int) {
+		t.Helper()
+		for _, rank := range survivors {
+			rank.send("fail world")
+		}
+		for _, rank := range survivors {
+			answer := rank.answer(noticeLimit)
+			require.Contains(t, answer, "(code 6)")
+			require.Contains(t, answer, fmt.Sprintf("rank %d ", victim), "names the lost rank")
+			require.Contains(t, answer, "ended without leaving")
+		}
+	})
+}
+
 func TestStoppedPeerDelaysNeitherPollNorAbort(t *testing.T) {
-	moments, took := newMoments(), latencies{}
-	for round := range *rounds {
-		load := loads()[round%len(loads())]
-		t.Run(fmt.Sprintf("%d %s %d", round, load.operation, load.size), func(t *testing.T) {
-			ranks := startRanks(t, 3)
-			connect("world", ranks)
-			all(ranks, "busy world %s %d", load.operation, load.size)
-			moments.await()
-			victim := round % len(ranks)
-			require.NoError(t, ranks[victim].command.Process.Signal(syscall.SIGSTOP))
-			survivors := without(ranks, victim)
-			time.Sleep(100 * time.Millisecond)
-			all(survivors, "status world") // no error before the time limit
-			took.add(abortAll(t, survivors))
-		})
-	}
-	took.print(t, moments)
+	atRandomMoments(t, syscall.SIGSTOP, func(t *testing.T, survivors []*process, _ int) {
+		t.Helper()
+		time.Sleep(100 * time.Millisecond)
+		all(survivors, "status world") // no error before the time limit
+	})
 }
 
 func TestStoppedPeerBecomesAnErrorAfterTheTimeLimit(t *testing.T) {
