@@ -37,7 +37,7 @@ func Possible(fault Fault, moment Moment) bool {
 }
 
 // attempts is how often a case is set up anew because the gate was faster.
-const attempts = 8
+const attempts = 5
 
 // Drive starts a gate, strikes at the moment, waits until the gate has ended
 // and nothing is left of it, and checks what came of it.

@@ -22,8 +22,7 @@ const (
 	iters     = 3
 	timeout   = 18 * time.Second
 	appearing = 20 * time.Second
-	// littleBytes is more than a node sends before the collective begins.
-	littleBytes = 128 << 10
+	loading   = 700 * time.Millisecond
 )
 
 // Slow are the flags of a lab on which a gate takes its time, and passes.
@@ -95,18 +94,26 @@ func duringLaunch(l Lab, conductor int, fault Fault) (func(), bool) {
 	return release, ok
 }
 
-// duringInit holds the init by stopping a rank that has begun it.
-func duringInit(l Lab, _ int, _ Fault) (func(), bool) {
-	rank := l.appears(neighbour, Rank)
-	tooLate := func() bool { return l.Sent(Victim) > littleBytes }
-	l.catch(func() bool { return connecting(rank) || tooLate() }, "no rank begins to connect")
-	release, ok := stop(rank)
-	victim := l.appears(Victim, Rank)
-	for deadline := time.Now().Add(time.Second); !connecting(victim) && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+// duringInit holds the init by stopping a neighbour's rank that has loaded its
+// library and not yet begun to connect. To find it there, the conductor is held before.
+func duringInit(l Lab, conductor int, _ Fault) (func(), bool) {
+	l.catch(func() bool { return child(conductor, "srun") != 0 || unix.Kill(conductor, 0) != nil }, "no srun")
+	proceed, ok := stop(conductor)
+	defer proceed()
+	if !ok {
+		return func() {}, false
 	}
-	time.Sleep(50 * time.Millisecond)
-	return release, ok && !tooLate()
+	for _, node := range Hosts()[1:] {
+		l.appears(node, Rank)
+	}
+	time.Sleep(loading)
+	release, ok := stop(l.appears(neighbour, Rank))
+	proceed()
+	victim := l.appears(Victim, Rank)
+	for deadline := time.Now().Add(appearing / 4); ok && !connecting(victim); time.Sleep(2 * time.Millisecond) {
+		ok = time.Now().Before(deadline)
+	}
+	return release, ok
 }
 
 func sending(bytes uint64) func(Lab, int, Fault) (func(), bool) {
