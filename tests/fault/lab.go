@@ -81,6 +81,7 @@ func (l Lab) lab(args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program(), args...)
 	cmd.WaitDelay = time.Second
+	cmd.Dir = l.dir // the clone may be closed to the user, of which lab would speak
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
