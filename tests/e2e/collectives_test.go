@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,31 +34,48 @@ func everyCollective() string {
 
 // The busbw of every collective is what the slowest link carries, so it is near
 // that link's speed whatever the collective. The links are slow enough for one
-// machine to feed four of them in both directions.
+// machine to feed four of them in both directions. A machine that is busy with
+// something else can make a measurement slower and never faster, so the best of
+// three is near the speed, and none is above it.
 func TestEveryCollectiveMeasuresTheSlowestLink(t *testing.T) {
 	l := startLab(t, "--rate", "400mbit")
-	for _, slowest := range []struct {
-		rate string
-		gbps float64
-	}{{"400mbit", 0.4 / 8}, {"200mbit", 0.2 / 8}} {
-		l.must("link", "n3", slowest.rate)
-		r, gate := l.gate(everyCollective() + ",size=4M,min=0.001")
-		require.Zero(t, r.code, r.err)
-		require.Equal(t, report.Pass, gate.Verdict)
-		require.Len(t, gate.Results, len(collectives.Ops))
-		headline := r.err[strings.LastIndex(r.err, "preflight: PASS"):]
-		for i, result := range gate.Results {
-			require.Equal(t, string(collectives.Ops[i]), result.Op)
-			require.True(t, result.Correct)
-			ratio := result.BusbwGBps / slowest.gbps
-			t.Logf("%s: %.2f of %s", result.Op, ratio, slowest.rate)
-			require.GreaterOrEqual(t, ratio, 0.7, result.Op)
-			require.LessOrEqual(t, ratio, 1.15, result.Op)
-			require.Contains(t, r.err, "preflight: "+result.Op+" on 4 nodes", "its table")
-			require.Contains(t, headline, result.Op+" 0.0")
+	for rate, gbps := range map[string]float64{"400mbit": 0.4 / 8, "200mbit": 0.2 / 8} {
+		l.must("link", "n3", rate)
+		best := map[string]float64{}
+		for range 3 {
+			for op, busbw := range l.everyBusbw() {
+				best[op] = max(best[op], busbw/gbps)
+			}
+			if slices.Min(slices.Collect(maps.Values(best))) >= 0.7 {
+				break
+			}
+		}
+		for op, ratio := range best {
+			t.Logf("%s: %.2f of %s", op, ratio, rate)
+			require.GreaterOrEqual(t, ratio, 0.7, op)
+			require.LessOrEqual(t, ratio, 1.15, op)
 		}
 	}
 	l.idle(5 * time.Second)
+}
+
+// everyBusbw measures all collectives in one gate and returns the busbw of each, in GB/s.
+func (l lab) everyBusbw() map[string]float64 {
+	l.t.Helper()
+	r, gate := l.gate(everyCollective() + ",size=4M,min=0.001")
+	require.Zero(l.t, r.code, r.err)
+	require.Equal(l.t, report.Pass, gate.Verdict)
+	require.Len(l.t, gate.Results, len(collectives.Ops))
+	headline := r.err[strings.LastIndex(r.err, "preflight: PASS"):]
+	busbw := map[string]float64{}
+	for i, result := range gate.Results {
+		require.Equal(l.t, string(collectives.Ops[i]), result.Op)
+		require.True(l.t, result.Correct)
+		require.Contains(l.t, r.err, "preflight: "+result.Op+" on 4 nodes", "its table")
+		require.Contains(l.t, headline, result.Op+" 0.0")
+		busbw[result.Op] = result.BusbwGBps
+	}
+	return busbw
 }
 
 func TestSweepJudgesItsLargestSize(t *testing.T) {
